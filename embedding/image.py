@@ -1,0 +1,138 @@
+"""Image bytes -> one upright RGB picture on white, or an error that says why not.
+
+The same decoder serves training and serving; `DECODER` names its version and is part of what identifies
+features, because another decoder makes other features of the same bytes.
+"""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+import pi_heif
+from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
+
+from embedding.errors import BrokenImage, ImageTooLarge, UnsupportedImage
+
+__all__ = ["DECODER", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
+
+Image.init()  # registers all of Pillow's decoders now, not within the first request
+pi_heif.register_heif_opener()
+
+DECODER = "samekind-1"
+
+# Pillow's names; its JPEG covers MPO, the JPEG with a second picture behind it that many phones write. Formats that run
+# code or call other programs (EPS, WMF) and the dozens of rare ones stay shut: each open decoder is attack surface.
+SUPPORTED_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
+
+_WHITE = (255, 255, 255)
+_SIXTEEN_BIT = 65535
+
+
+@dataclass(frozen=True)
+class ImageLimits:
+    """What a picture may cost before it is refused."""
+
+    max_bytes: int = 20 * 2**20  # a 48-megapixel JPEG of a phone is about 12 MiB
+    max_pixels: int = 60_000_000  # decoded RGB of that size is 180 MB of memory
+
+
+def decode_image(data: bytes, limits: ImageLimits = ImageLimits()) -> Image.Image:
+    """Decode the first frame, upright (EXIF orientation applied), alpha laid on white, as 8-bit sRGB.
+
+    Colour profiles are converted to sRGB. 16-bit grey keeps its full range (65535 is white); 32-bit integers and
+    floats have no fixed white and are stretched from their own least to their own greatest value.
+
+    Raises: UnsupportedImage (empty, no image, another format), BrokenImage (truncated, damaged),
+    ImageTooLarge (over a limit; the pixel limit is checked on the header, before memory is spent).
+    """
+    if not data:
+        raise UnsupportedImage("The file is empty (0 bytes): send the bytes of an image.")
+    if len(data) > limits.max_bytes:
+        raise ImageTooLarge(
+            f"The file has {len(data):,} bytes, the limit is {limits.max_bytes:,}: send a smaller version."
+        )
+    image = _open(data)
+    width, height = image.size
+    if width * height > limits.max_pixels:
+        raise ImageTooLarge(
+            f"The picture has {width} x {height} = {width * height:,} pixels, "
+            f"the limit is {limits.max_pixels:,}: send a smaller version."
+        )
+    try:
+        image.load()
+        return _to_rgb(_upright(image))
+    except MemoryError:
+        raise
+    except Exception as error:  # decoders fed with damaged bytes raise whatever they like; all of it means this
+        raise BrokenImage(f"The {image.format} image is truncated or damaged: {error}") from error
+
+
+def _open(data: bytes) -> Image.Image:
+    """Read the header only."""
+    try:
+        return Image.open(io.BytesIO(data), formats=SUPPORTED_FORMATS)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise ImageTooLarge(f"The picture is over the pixel limit: {error}") from error
+    except UnidentifiedImageError as error:
+        raise UnsupportedImage(
+            f"These {len(data):,} bytes are no image in a supported format ({', '.join(SUPPORTED_FORMATS)}), "
+            "whatever the file name says: convert it to one of them."
+        ) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise BrokenImage(f"The image's header is damaged: {error}") from error
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image)
+    except Exception:
+        # The pixels are sound; a broken EXIF block only means that nobody can know the orientation.
+        image.info.pop("exif", None)
+        image.getexif().pop(ExifTags.Base.Orientation, None)
+        return image
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode.startswith(("I", "F")):
+        return _stretch_to_8_bit(image).convert("RGB")
+    if image.has_transparency_data:
+        image = _on_white(image)
+    if image.mode == "P":
+        image = image.convert("RGB")
+    return _to_srgb(image)
+
+
+def _stretch_to_8_bit(image: Image.Image) -> Image.Image:
+    values = np.nan_to_num(np.asarray(image).astype(np.float64), posinf=0.0, neginf=0.0)
+    if image.mode.startswith("I;16"):
+        low, high = 0.0, float(_SIXTEEN_BIT)
+    else:
+        low, high = float(values.min()), float(values.max())
+        if low >= 0 and 255 < high <= _SIXTEEN_BIT and image.mode == "I":
+            low, high = 0.0, float(_SIXTEEN_BIT)  # 16-bit samples that came in a 32-bit container
+    scale = 255.0 / (high - low) if high > low else 0.0
+    grey = np.clip((values - low) * scale, 0, 255)
+    return Image.fromarray(np.rint(grey).astype(np.uint8))
+
+
+def _on_white(image: Image.Image) -> Image.Image:
+    rgba = image.convert("RGBA")
+    flat = Image.new("RGB", rgba.size, _WHITE)
+    flat.paste(rgba, mask=rgba.getchannel("A"))
+    if profile := image.info.get("icc_profile"):
+        flat.info["icc_profile"] = profile
+    return flat
+
+
+def _to_srgb(image: Image.Image) -> Image.Image:
+    profile = image.info.get("icc_profile")
+    if not profile or image.mode not in ("L", "RGB", "CMYK") or b"sRGB" in profile:
+        return image.convert("RGB")
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        return image.convert("RGB")  # a damaged or foreign profile: the plain values are the best guess
+    return converted if converted is not None else image.convert("RGB")

@@ -1,0 +1,138 @@
+"""Learned metrics: features -> an embedding whose squared L2 distance is the learned squared distance.
+
+A metric holds its own normalisation, so that nobody can forget it: l1 for the chi2 kernel (histograms), l2 for the
+linear ones.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from embedding.errors import BadFeatures
+from embedding.kernel import shifted_chi2_kernel
+
+__all__ = ["Chi2Metric", "LinearMetric", "Metric", "Normalisation", "check_features", "l1_normalised", "l2_normalised"]
+
+FloatMatrix = npt.NDArray[np.float32]
+Normalisation = Literal["l1", "l2"]
+
+# Rows that are embedded at once: bounds the normalised copy of the features (20 MB at D = 1280).
+_BLOCK_ROWS = 4096
+
+
+class Metric(Protocol):
+    """A fitted embedding."""
+
+    kernel: ClassVar[str]
+    normalisation: ClassVar[Normalisation]
+
+    @property
+    def feature_dim(self) -> int:
+        """D."""
+
+    @property
+    def embedding_dim(self) -> int:
+        """d."""
+
+    def embed(self, features: npt.ArrayLike) -> FloatMatrix:
+        """Features (n, D), non-negative and not normalised -> embeddings (n, d), contiguous float32.
+
+        A row's result does not depend on the rows beside it. Raises: BadFeatures.
+        """
+
+
+@dataclass(frozen=True)
+class Chi2Metric:
+    """NML: phi(x) = [k(l_1, x), ..., k(l_d, x)] with the shifted chi2 kernel, x l1-normalised.
+
+    Source: Sharma and Schiele, ICCV 2015.
+    """
+
+    landmarks: FloatMatrix  # (d, D), the rows l_t of L
+
+    kernel: ClassVar[str] = "shifted-chi2"
+    normalisation: ClassVar[Normalisation] = "l1"
+
+    @property
+    def feature_dim(self) -> int:
+        return int(self.landmarks.shape[1])
+
+    @property
+    def embedding_dim(self) -> int:
+        return int(self.landmarks.shape[0])
+
+    def embed(self, features: npt.ArrayLike) -> FloatMatrix:
+        checked = check_features(features, self.feature_dim)
+        landmarks = torch.from_numpy(self.landmarks)
+        embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
+        for rows in _blocks(len(checked)):
+            histograms = torch.from_numpy(l1_normalised(checked[rows]))
+            embeddings[rows] = shifted_chi2_kernel(histograms, landmarks).numpy()
+        return embeddings
+
+
+@dataclass(frozen=True)
+class LinearMetric:
+    """A projection: phi(x) = W x + offset, x l2-normalised. PCA and the linear baselines take this form.
+
+    The offset cancels in distances; it centres the embedding, which keeps them accurate in float32.
+    """
+
+    weights: FloatMatrix  # (d, D)
+    offset: FloatMatrix  # (d,)
+
+    kernel: ClassVar[str] = "linear"
+    normalisation: ClassVar[Normalisation] = "l2"
+
+    @property
+    def feature_dim(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def embedding_dim(self) -> int:
+        return int(self.weights.shape[0])
+
+    def embed(self, features: npt.ArrayLike) -> FloatMatrix:
+        checked = check_features(features, self.feature_dim)
+        embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
+        for rows in _blocks(len(checked)):
+            # einsum, not BLAS: a matrix product there rounds differently for one row than for many
+            embeddings[rows] = np.einsum("nc,tc->nt", l2_normalised(checked[rows]), self.weights) + self.offset
+        return embeddings
+
+
+def check_features(features: npt.ArrayLike, feature_dim: int) -> FloatMatrix:
+    """Return features as float32 of shape (n, D), or say what is wrong with them.
+
+    Raises: BadFeatures (not two-dimensional, another D, NaN or infinite, negative), naming the first bad row.
+    """
+    matrix = np.asarray(features, np.float32)
+    if matrix.ndim != 2 or matrix.shape[1] != feature_dim:
+        raise BadFeatures(f"Features must be of shape (n, D) with D = {feature_dim}, got {matrix.shape}.")
+    for bad, what in ((~np.isfinite(matrix), "NaN or infinite"), (matrix < 0, "negative")):
+        if bad.any():
+            row, column = map(int, np.argwhere(bad)[0])
+            raise BadFeatures(
+                f"Features must be finite and not negative: row {row}, column {column} is {matrix[row, column]} "
+                f"({int(bad.sum())} {what} values in all)."
+            )
+    return matrix
+
+
+def l1_normalised(features: FloatMatrix) -> FloatMatrix:
+    """Rows divided by the sum of their magnitudes; a row of zeros stays as it is. Shape (n, D) in and out."""
+    total = np.abs(features).sum(axis=1, keepdims=True, dtype=np.float64)
+    return (features / np.where(total > 0, total, 1)).astype(np.float32)
+
+
+def l2_normalised(features: FloatMatrix) -> FloatMatrix:
+    """Rows divided by their Euclidean length; a row of zeros stays as it is. Shape (n, D) in and out."""
+    length = np.sqrt(np.square(features, dtype=np.float64).sum(axis=1, keepdims=True))
+    return (features / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(n, start + _BLOCK_ROWS)) for start in range(0, n, _BLOCK_ROWS)]

@@ -1,0 +1,204 @@
+"""The model file: a learned metric and everything that serving must agree on, in one safetensors file.
+
+The manifest lies in the file's metadata as JSON. Loading never unpickles. The checksum covers the tensors and the rest
+of the manifest, so a flipped bit or an edited field is noticed.
+"""
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from embedding.backbone import BackboneIdentity
+from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
+from embedding.metric import Chi2Metric, LinearMetric, Metric
+
+__all__ = ["FORMAT_VERSION", "Calibration", "Model", "load_model", "model_from_bytes", "save_model"]
+
+FORMAT_VERSION = 1
+
+_METADATA_KEY = "samekind"
+_Tensors = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Distance -> probability of "same kind": p = 1 / (1 + exp(slope * d2 + intercept)).
+
+    Fitted on held-out pairs, similar and dissimilar ones weighing the same. Source: Platt, 1999.
+    """
+
+    slope: float  # per unit of squared distance, positive
+    intercept: float
+
+    @property
+    def threshold(self) -> float:
+        """The squared distance at which the probability is one half."""
+        return -self.intercept / self.slope
+
+    def probability(self, squared_distance: float) -> float:
+        """The probability, 0 to 1, that two images at this squared distance are of the same kind."""
+        exponent = np.clip(self.slope * squared_distance + self.intercept, -700, 700)  # exp(709) is the last finite one
+        return float(1 / (1 + np.exp(exponent)))
+
+
+@dataclass(frozen=True)
+class Model:
+    """A metric with the backbone that its features must come from, its threshold, and how it was made."""
+
+    method: str  # "nml", "pca", ...
+    metric: Metric
+    backbone: BackboneIdentity
+    b: float  # "same kind" means squared distance < b; the calibration's threshold where there is one
+    calibration: Calibration | None = None
+    training: Mapping[str, Any] = field(default_factory=dict)  # pairs, seed, metrics, library versions
+
+    def __post_init__(self) -> None:
+        if self.metric.feature_dim != self.backbone.feature_dim:
+            raise ModelMismatch(
+                f"The metric takes D = {self.metric.feature_dim} features, "
+                f"backbone {self.backbone.name} makes {self.backbone.feature_dim}."
+            )
+
+    @property
+    def version(self) -> str:
+        """The first 16 digits of the file's sha256: equal content, equal version."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()[:16]
+
+    def check_backbone(self, backbone: BackboneIdentity) -> None:
+        """Raises: ModelMismatch unless the features of that backbone are those that this model was trained on."""
+        if backbone == self.backbone:
+            return
+        theirs, ours = backbone.to_json(), self.backbone.to_json()
+        differences = "; ".join(
+            f"{key}: {ours[key]!r} here, {theirs[key]!r} there" for key in ours if ours[key] != theirs[key]
+        )
+        raise ModelMismatch(
+            f"The model was trained on features of another backbone than the one at hand ({differences}): "
+            "use the same backbone and weights, or train a model for this one."
+        )
+
+    def to_bytes(self) -> bytes:
+        """The model file's content; the same model gives the same bytes."""
+        tensors = _tensors_of(self.metric)
+        manifest = self._manifest()
+        manifest["sha256"] = _checksum(manifest, tensors)
+        content: bytes = save_tensors(tensors, metadata={_METADATA_KEY: json.dumps(manifest, sort_keys=True)})
+        return content
+
+    def _manifest(self) -> dict[str, Any]:
+        return {
+            "format_version": FORMAT_VERSION,
+            "method": self.method,
+            "D": self.metric.feature_dim,
+            "d": self.metric.embedding_dim,
+            "kernel": self.metric.kernel,
+            "normalisation": self.metric.normalisation,
+            "backbone": self.backbone.to_json(),
+            "b": float(self.b),
+            "calibration": asdict(self.calibration) if self.calibration else None,
+            "training": dict(self.training),
+        }
+
+    def manifest(self) -> dict[str, Any]:
+        """The fields of the file's manifest, for people and for the API."""
+        return self._manifest() | {"sha256": _checksum(self._manifest(), _tensors_of(self.metric))}
+
+
+def save_model(model: Model, path: Path) -> None:
+    """Write the file beside its final name, flush it to disk, then rename: a crash leaves the old file or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        file.write(model.to_bytes())
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(file.name, path)
+
+
+def load_model(path: Path) -> Model:
+    """Read a model file.
+
+    Raises: BrokenModelFile (missing, truncated, damaged, edited), NewerModelFile, ModelMismatch (D against backbone).
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BrokenModelFile(f"The model file {path} cannot be read: {error.strerror}.") from error
+    return model_from_bytes(content, str(path))
+
+
+def model_from_bytes(content: bytes, origin: str = "the model file") -> Model:
+    """Read the content of a model file; `origin` names it in messages. Raises as `load_model`."""
+    manifest = _manifest_in(content, origin)
+    written = manifest.get("format_version")
+    if not isinstance(written, int):
+        raise BrokenModelFile(f"{origin} has no format version: it is not a model file of this program.")
+    if written > FORMAT_VERSION:
+        raise NewerModelFile(
+            f"{origin} has format version {written}, this program knows up to {FORMAT_VERSION}: upgrade the program."
+        )
+    try:
+        tensors: _Tensors = load_tensors(content)
+        expected = manifest.pop("sha256")
+        if _checksum(manifest, tensors) != expected:
+            raise BrokenModelFile(f"{origin} does not match its checksum {expected}: fetch or make it again.")
+        calibration = manifest["calibration"]
+        return Model(
+            method=manifest["method"],
+            metric=_metric_of(manifest["kernel"], tensors),
+            backbone=BackboneIdentity.from_json(manifest["backbone"]),
+            b=float(manifest["b"]),
+            calibration=Calibration(**calibration) if calibration else None,
+            training=manifest["training"],
+        )
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise BrokenModelFile(f"{origin} is damaged: {type(error).__name__} {error}.") from error
+
+
+def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:
+    """The JSON in the header of a safetensors file: 8 bytes of length, then the header."""
+    try:
+        (length,) = struct.unpack_from("<Q", content)
+        header = json.loads(content[8 : 8 + length])
+        manifest = json.loads(header["__metadata__"][_METADATA_KEY])
+    except (struct.error, ValueError, KeyError, TypeError, OverflowError) as error:
+        raise BrokenModelFile(f"{origin} is not a model file of this program ({len(content)} bytes).") from error
+    if not isinstance(manifest, dict):
+        raise BrokenModelFile(f"{origin} has a manifest that is no JSON object.")
+    return manifest
+
+
+def _tensors_of(metric: Metric) -> _Tensors:
+    match metric:
+        case Chi2Metric(landmarks):
+            return {"landmarks": np.ascontiguousarray(landmarks)}
+        case LinearMetric(weights, offset):
+            return {"weights": np.ascontiguousarray(weights), "offset": np.ascontiguousarray(offset)}
+    raise TypeError(f"No file form for {type(metric).__name__}.")
+
+
+def _metric_of(kernel: str, tensors: _Tensors) -> Metric:
+    if kernel == Chi2Metric.kernel:
+        return Chi2Metric(tensors["landmarks"])
+    if kernel == LinearMetric.kernel:
+        return LinearMetric(tensors["weights"], tensors["offset"])
+    raise ValueError(f"unknown kernel {kernel!r}")
+
+
+def _checksum(manifest: Mapping[str, Any], tensors: _Tensors) -> str:
+    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
+    for name in sorted(tensors):
+        digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
+        digest.update(tensors[name].tobytes())
+    return digest.hexdigest()

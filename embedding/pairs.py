@@ -1,0 +1,100 @@
+"""Similar and dissimilar pairs of images by id: what users give, what the trainer learns from.
+
+On disk a pair is one JSON object a line, {"left": ..., "right": ..., "similar": true}, or a CSV with the columns
+left, right, similar. This module imports no torch.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from embedding.errors import BadPairs
+
+__all__ = ["Pair", "contradictions", "read_pairs", "write_pairs"]
+
+_TRUE = {"1", "true", "yes", "similar", "same", "+1"}
+_FALSE = {"0", "false", "no", "dissimilar", "different", "-1"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two different images and whether they are of the same kind; the order of the two means nothing."""
+
+    left: str
+    right: str
+    similar: bool
+
+    def __post_init__(self) -> None:
+        if not self.left or not self.right:
+            raise BadPairs("A pair needs two ids, one is empty.")
+        if self.left == self.right:
+            raise BadPairs(f"A pair of {self.left!r} with itself says nothing: name two different images.")
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The two ids in a fixed order: equal for a pair and its mirror image."""
+        return (self.left, self.right) if self.left < self.right else (self.right, self.left)
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Read a .csv or a .jsonl file of pairs.
+
+    Raises: BadPairs with the line number for a line that is no pair, and for a file without any.
+    """
+    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else _jsonl_rows(path)
+    pairs = []
+    for line, row in rows:
+        try:
+            pairs.append(Pair(str(row["left"]), str(row["right"]), _as_bool(row["similar"])))
+        except (BadPairs, KeyError, TypeError, ValueError) as error:
+            reason = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
+            raise BadPairs(f"{path}, line {line}: {reason} (each line needs left, right, similar).") from error
+    if not pairs:
+        raise BadPairs(f"{path} holds no pairs: give at least one similar and one dissimilar pair.")
+    return pairs
+
+
+def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
+    """Write pairs as JSON lines, or as CSV if the path ends in .csv."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        if path.suffix.lower() == ".csv":
+            writer = csv.writer(file)
+            writer.writerow(["left", "right", "similar"])
+            writer.writerows([pair.left, pair.right, int(pair.similar)] for pair in pairs)
+        else:
+            file.writelines(json.dumps(asdict(pair)) + "\n" for pair in pairs)
+
+
+def contradictions(pairs: Iterable[Pair]) -> set[tuple[str, str]]:
+    """The keys of pairs that are called similar in one place and dissimilar in another."""
+    verdict: dict[tuple[str, str], bool] = {}
+    return {pair.key for pair in pairs if verdict.setdefault(pair.key, pair.similar) != pair.similar}
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file)
+        for row in reader:
+            yield reader.line_num, dict(row)
+
+
+def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                yield number, json.loads(line)
+            except ValueError as error:
+                raise BadPairs(f"{path}, line {number}: not JSON ({error}).") from error
+
+
+def _as_bool(value: object) -> bool:
+    word = str(value).strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError(f"similar must be 1 or 0 (true or false), got {value!r}")

@@ -1,0 +1,39 @@
+"""Settings of the whole process that only an entry point may change; libraries never call this."""
+
+import ctypes
+import os
+import sys
+
+__all__ = ["keep_freed_memory", "use_threads"]
+
+# From glibc's malloc.h.
+_M_TRIM_THRESHOLD = -1
+_M_MMAP_THRESHOLD = -3
+
+
+def keep_freed_memory() -> None:
+    """Tell glibc to reuse freed memory instead of handing it back: inference allocates the same 25 MB again and again.
+
+    Measured on two cores with EfficientNet-Lite0, batch 16: 47 -> 70 images/s, because the kernel no longer clears
+    those pages for each batch. Elsewhere than on glibc this does nothing.
+    """
+    if sys.platform != "linux":
+        return
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, 32 * 2**20)  # bytes; the greatest value that glibc takes
+        mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)  # bytes
+
+
+def use_threads(threads: int) -> int:
+    """Give torch this many threads, 0 means one per core; returns the number.
+
+    OMP_NUM_THREADS=1 must stand in the environment before FAISS or torch are imported (FAISS reads it once, and with
+    more threads than free cores its searches are 20 times slower); torch's own number is therefore set here.
+    """
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    chosen = threads or cores
+    torch.set_num_threads(chosen)
+    return chosen

@@ -1,0 +1,38 @@
+"""What all tests share: versions in the header, the real image sets, hypothesis without a clock."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).parent.parent
+IMAGE_SETS_VARIABLE = "TEST_IMAGE_SETS"
+
+# Compiling a kernel on its first call takes longer than any deadline; the examples are the same in every run.
+settings.register_profile("samekind", deadline=None, derandomize=True)
+settings.load_profile("samekind")
+
+
+def pytest_report_header() -> list[str]:
+    from trainer.run import library_versions
+
+    return [", ".join(f"{name} {number}" for name, number in library_versions().items()), f"data: {data_folder()}"]
+
+
+def data_folder() -> Path:
+    """Where the real image sets are: $TEST_IMAGE_SETS, or shared/data beside the repository."""
+    return Path(os.environ.get(IMAGE_SETS_VARIABLE) or ROOT.parent / "shared" / "data")
+
+
+@pytest.fixture(scope="session")
+def image_sets() -> Path:
+    """The folder with scene15, fmd and clothing10, each NAME.csv and NAME/. Missing data fails in CI."""
+    folder = data_folder()
+    missing = [name for name in ("scene15", "fmd", "clothing10") if not (folder / f"{name}.csv").is_file()]
+    if missing:
+        message = (
+            f"{', '.join(missing)} not found in {folder}: set {IMAGE_SETS_VARIABLE} to the folder of the image sets"
+        )
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+    return folder
