@@ -1,0 +1,160 @@
+"""The real command line in its own process, on real pictures."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from embedding.model_file import load_model
+
+QUICK = ("--d", "4", "--steps", "60", "--threads", "1", "--device", "cpu")
+
+
+def start(cache: Path, *arguments: str | Path) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "trainer", *map(str, arguments), "--cache", str(cache)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def run(cache: Path, *arguments: str | Path, code: int = 0) -> tuple[str, str]:
+    process = start(cache, *arguments)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == code, err
+    return out, err
+
+
+@pytest.fixture(scope="module")
+def trained(collection: Path, cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    run(cache, "train", collection, "--out", folder, "--test-fraction", "0.3", *QUICK)
+    return folder
+
+
+def test_the_run_folder_explains_itself(trained: Path, collection: Path) -> None:
+    names = {path.name for path in trained.iterdir()}
+    assert names == {
+        "config.json",
+        "command.txt",
+        "dataset.json",
+        "bad-images.csv",
+        "metrics.jsonl",
+        "validation.json",
+        "model.safetensors",
+    }
+    assert json.loads((trained / "config.json").read_text())["optimiser"]["steps"] == 60
+    assert "--test-fraction 0.3" in (trained / "command.txt").read_text()
+    assert "torch" in (trained / "command.txt").read_text()
+    dataset = json.loads((trained / "dataset.json").read_text())
+    assert dataset["images"] == 112
+    assert len(dataset["classes"]) == 16
+    validation = json.loads((trained / "validation.json").read_text())
+    assert 0.5 < validation["pair_auc"] <= 1
+    assert {json.loads(line)["phase"] for line in (trained / "metrics.jsonl").read_text().splitlines()} == {
+        "validation",
+        "final",
+    }
+
+
+def test_the_model_file_says_how_it_was_made(trained: Path) -> None:
+    model = load_model(trained / "model.safetensors")
+    assert (model.method, model.metric.embedding_dim) == ("nml", 4)
+    assert model.training["config"]["test_fraction"] == 0.3
+    assert model.training["images"] == 112
+    assert model.calibration is not None
+    assert model.b == pytest.approx(model.calibration.threshold)
+
+
+def test_evaluate_prints_the_table(trained: Path, collection: Path, cache: Path, tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    out, _ = run(cache, "evaluate", collection, "--model", trained / "model.safetensors", "--K", "1,5", "--json", table)
+    lines = out.splitlines()
+    assert lines[0].split() == ["method", "d", "bytes", "mprec@1", "mprec@5"]
+    assert [line.split()[0] for line in lines[1:]] == ["raw", "PCA", "nml"]
+    rows = json.loads(table.read_text())
+    assert [row["d"] for row in rows] == [1280, 4, 4]
+    assert all(0 < value <= 100 for row in rows for value in row["mprec_at_k"].values())
+
+
+def test_evaluating_on_what_was_learned_is_refused(collection: Path, trained: Path, cache: Path) -> None:
+    _, err = run(
+        cache, "evaluate", collection, "--model", trained / "model.safetensors", "--test-fraction", "0", code=2
+    )
+    assert "a score would mean nothing" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("optimiser", ["mini-batch", "one-pair"])
+def test_kill_and_resume_equals_uninterrupted(collection: Path, cache: Path, tmp_path: Path, optimiser: str) -> None:
+    """SIGKILL in the middle of each phase, then --resume: the same bytes as without."""
+    steps = {"mini-batch": "300", "one-pair": "120000"}[optimiser]
+    settings = ("--d", "4", "--optimiser", optimiser, "--steps", steps, "--threads", "1", "--device", "cpu")
+    run(cache, "train", collection, "--out", tmp_path / "whole", *settings)
+    cut = tmp_path / "cut"
+    for phase in ("validation", "final"):
+        process = start(cache, "train", collection, "--out", cut, "--resume", *settings)
+        wait_for(cut / "metrics.jsonl", f'"phase": "{phase}"')
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+        assert not (cut / "model.safetensors").exists(), "the run was over before it could be killed"
+    run(cache, "train", collection, "--out", cut, "--resume", *settings)
+    assert (cut / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    assert (cut / "metrics.jsonl").read_text() == (tmp_path / "whole" / "metrics.jsonl").read_text()
+
+
+def wait_for(path: Path, text: str) -> None:
+    deadline = time.monotonic() + 120
+    while not path.exists() or text not in path.read_text():
+        assert time.monotonic() < deadline, f"{text} never came"
+        time.sleep(0.01)
+
+
+def test_pairs_train_too(collection: Path, cache: Path, tmp_path: Path) -> None:
+    names = sorted(str(path.relative_to(collection)) for path in collection.rglob("*.jpg"))
+    rows = [
+        f"{a},{b},{int(Path(a).parent == Path(b).parent)}"
+        for i, a in enumerate(names)
+        for b in (names[(i + 1) % len(names)], names[(i * 7 + 40) % len(names)])
+        if a != b
+    ]
+    (tmp_path / "pairs.csv").write_text("left,right,similar\n" + "\n".join(rows) + "\n")
+    out, _ = run(cache, "train", tmp_path / "pairs.csv", "--root", collection, "--out", tmp_path / "run", *QUICK)
+    assert "validation pair_auc" in out
+    assert load_model(tmp_path / "run" / "model.safetensors").training["pairs"] > 100
+
+
+def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, tmp_path: Path) -> None:
+    rows = [f"{path},{path.parent.name}" for path in sorted(collection.rglob("*.jpg"))[:60]]
+    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff and no more")
+    rows.append(f"{tmp_path / 'broken.jpg'},arrow")
+    (tmp_path / "list.csv").write_text("path,label\n" + "\n".join(rows) + "\n")
+    run(cache, "train", tmp_path / "list.csv", "--out", tmp_path / "run", *QUICK)
+    bad = (tmp_path / "run" / "bad-images.csv").read_text()
+    assert "broken.jpg" in bad
+    assert json.loads((tmp_path / "run" / "dataset.json").read_text())["bad_images"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--optimiser", "newton"), "optimiser must be mini-batch or one-pair, got 'newton'"),
+        (("--d", "0"), "d must be at least 1, got 0"),
+        (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
+        (("--initialisation", "zeros"), "initialisation must be known, got zeros"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_mistakes_end_in_one_line(
+    arguments: tuple[str, ...], message: str, collection: Path, cache: Path, tmp_path: Path
+) -> None:
+    _, err = run(cache, "train", collection, "--out", tmp_path / "run", *arguments, code=2)
+    assert f"error: {message}" in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_source_ends_in_one_line(cache: Path, tmp_path: Path) -> None:
+    _, err = run(cache, "train", tmp_path / "none", "--out", tmp_path / "run", code=2)
+    assert err.strip() == f"error: There is no file or folder {tmp_path / 'none'}."

@@ -1,0 +1,75 @@
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainer import evaluation
+from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
+from trainer.sampling import PairIndices
+
+
+def reference_mprec(vectors: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], k: int) -> float:
+    """The protocol, query by query."""
+    by_class: dict[int, list[float]] = {}
+    for query in range(len(vectors)):
+        others = [i for i in range(len(vectors)) if i != query]
+        others.sort(key=lambda i: (float(((vectors[i].astype(float) - vectors[query]) ** 2).sum()), i))
+        top = others[:k]
+        by_class.setdefault(int(labels[query]), []).append(float(np.mean([labels[i] == labels[query] for i in top])))
+    return float(np.mean([np.mean(values) for values in by_class.values()]))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(3, 25))
+def test_mprec_equals_the_protocol_read_aloud(seed: int, k: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(0, 3, (n, 2)).astype(np.float32)  # coarse, so that there are many ties
+    labels = rng.integers(0, 4, n)
+    assert mean_precision_at_k(vectors, labels, k) == pytest.approx(reference_mprec(vectors, labels, k))
+
+
+def test_blocks_join_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(40, 3)).astype(np.float32), rng.integers(0, 3, 40)
+    whole = mean_precision_at_k(vectors, labels, 5)
+    monkeypatch.setattr(evaluation, "_BLOCK_ELEMENTS", 120)
+    assert mean_precision_at_k(vectors, labels, 5) == whole
+
+
+def test_classes_weigh_the_same_whatever_their_size() -> None:
+    # Class 0: eight copies in one place (all right). Class 1: two images far from each other, each beside class 0.
+    vectors = np.array([[0.0]] * 8 + [[-1.0], [1.0]], np.float32)
+    labels = np.array([0] * 8 + [1] * 2)
+    assert mean_precision_at_k(vectors, labels, 1) == 0.5
+
+
+def test_far_from_the_origin_distances_do_not_cancel() -> None:
+    rng = np.random.default_rng(1)
+    vectors, labels = rng.normal(size=(60, 4)).astype(np.float32), rng.integers(0, 3, 60)
+    shifted = (vectors + np.float32(64)).astype(np.float32)
+    assert mean_precision_at_k(shifted, labels, 5) == pytest.approx(reference_mprec(shifted, labels, 5))
+
+
+def test_pair_auc_by_hand() -> None:
+    similar = np.array([True, True, False, False])
+    assert pair_auc(np.array([0.1, 0.2, 0.3, 0.4], np.float32), similar) == 1
+    assert pair_auc(np.array([0.1, 0.3, 0.2, 0.4], np.float32), similar) == 0.75
+
+
+def test_squared_distances_by_hand() -> None:
+    pairs = PairIndices(np.array([0]), np.array([1]), np.array([True]))
+    assert squared_distances(np.array([[0, 0], [3, 4]], np.float32), pairs) == [25]
+
+
+def test_all_pairs_are_all_or_an_even_sample() -> None:
+    labels = np.array([0, 0, 1])
+    pairs = all_pairs(labels, 10, np.random.default_rng(0))
+    assert list(zip(pairs.left, pairs.right, pairs.similar, strict=True)) == [
+        (0, 1, True),
+        (0, 2, False),
+        (1, 2, False),
+    ]
+    sample = all_pairs(np.arange(1000) % 2, 500, np.random.default_rng(0))
+    assert len(sample) == 500
+    assert (sample.left != sample.right).all()
+    assert 0.4 < sample.similar.mean() < 0.6

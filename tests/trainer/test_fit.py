@@ -1,0 +1,161 @@
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from embedding.metric import Chi2Metric
+from trainer import fit
+from trainer.config import MiniBatch, OnePair, TrainConfig
+from trainer.errors import RunFolderError
+from trainer.evaluation import mean_precision_at_k
+from trainer.fit import TrainingData, fit_landmarks
+from trainer.initialisation import initial_landmarks
+from trainer.run import Checkpoint, Run
+from trainer.sampling import PairIndices, draw_pairs
+
+N, D = 60, 40
+MINI_BATCH = TrainConfig(d=4, optimiser=MiniBatch(steps=60))
+ONE_PAIR = TrainConfig(d=4, optimiser=OnePair(steps=3000, learning_rate=0.01, pairs=5000))
+both_optimisers = pytest.mark.parametrize("config", [MINI_BATCH, ONE_PAIR], ids=["mini-batch", "one-pair"])
+
+
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Bit for bit holds on one thread; reports come often, so that a short run can stop between two."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    monkeypatch.setattr(fit, "_MINI_BATCH_REPORT", 10)
+    monkeypatch.setattr(fit, "_ONE_PAIR_REPORT", 500)
+    yield
+    torch.set_num_threads(threads)
+
+
+def labelled(seed: int = 0) -> TrainingData:
+    """Three classes that differ in a few bins of noisy histograms."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(N) % 3
+    x = rng.exponential(size=(N, D)) * (rng.random((N, D)) > 0.4)
+    for label in range(3):
+        x[labels == label, 5 * label : 5 * label + 5] += 1.2
+    return TrainingData((x / x.sum(1, keepdims=True)).astype(np.float32), labels.astype(np.int64))
+
+
+def paired() -> TrainingData:
+    data = labelled()
+    assert isinstance(data.known, np.ndarray)
+    return TrainingData(data.histograms, draw_pairs(data.known, 400, np.random.default_rng(1)))
+
+
+def new_run(folder: Path, config: TrainConfig) -> Run:
+    run = Run(folder)
+    run.begin(config, {"images": N}, resume=False)
+    return run
+
+
+class Stop(Exception):
+    """The power went off."""
+
+
+@both_optimisers
+@pytest.mark.parametrize("data", [labelled(), paired()], ids=["labels", "pairs"])
+def test_learning_beats_the_start(config: TrainConfig, data: TrainingData, tmp_path: Path) -> None:
+    learned = fit_landmarks(data, config, new_run(tmp_path / "run", config), "final")
+    start = initial_landmarks("data-scaled", 4, D, np.random.default_rng(0))
+    unseen = labelled(seed=9)
+    assert isinstance(unseen.known, np.ndarray)
+    before, after = (
+        mean_precision_at_k(Chi2Metric(landmarks).embed(unseen.histograms), unseen.known, 10)
+        for landmarks in (start, learned)
+    )
+    assert after > before + 0.15
+
+
+@both_optimisers
+def test_same_seed_same_result(config: TrainConfig, tmp_path: Path) -> None:
+    first, second = (fit_landmarks(labelled(), config, new_run(tmp_path / name, config), "final") for name in "ab")
+    np.testing.assert_array_equal(first, second)
+    other = replace(config, seed=1)
+    assert (fit_landmarks(labelled(), other, new_run(tmp_path / "c", other), "final") != first).any()
+
+
+@both_optimisers
+@pytest.mark.parametrize("stop_at", [1, 3, 5])
+def test_resumed_equals_uninterrupted(
+    config: TrainConfig, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = new_run(tmp_path / "whole", config)
+    expected = fit_landmarks(labelled(), config, whole, "final")
+    run = new_run(tmp_path / "cut", config)
+    save, saved = Run.save_checkpoint, []
+
+    def save_and_stop(self: Run, checkpoint: Checkpoint) -> None:
+        saved.append(checkpoint.step)
+        if len(saved) > stop_at:
+            raise Stop
+        save(self, checkpoint)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "save_checkpoint", save_and_stop)
+        with pytest.raises(Stop):
+            fit_landmarks(labelled(), config, run, "final")
+    np.testing.assert_array_equal(fit_landmarks(labelled(), config, run, "final"), expected)
+    assert (run.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
+
+
+def test_a_checkpoint_of_another_phase_is_not_taken(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    fit_landmarks(labelled(), MINI_BATCH, run, "validation")
+    alone = fit_landmarks(labelled(), MINI_BATCH, new_run(tmp_path / "alone", MINI_BATCH), "final")
+    np.testing.assert_array_equal(fit_landmarks(labelled(), MINI_BATCH, run, "final"), alone)
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    (run.folder / "checkpoint.safetensors").write_bytes(b"half a checkp")
+    with pytest.raises(RunFolderError, match=r"checkpoint\.safetensors is damaged"):
+        fit_landmarks(labelled(), MINI_BATCH, run, "final")
+
+
+def test_metrics_are_logged_by_sign(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    fit_landmarks(labelled(), MINI_BATCH, run, "final")
+    lines = (run.folder / "metrics.jsonl").read_text().splitlines()
+    assert len(lines) == 6
+    assert all(name in lines[-1] for name in ("loss", "similar_violations", "dissimilar_violations", '"step": 60'))
+
+
+def test_run_folder_refuses_other_settings_and_data(tmp_path: Path) -> None:
+    new_run(tmp_path / "run", MINI_BATCH)
+    with pytest.raises(RunFolderError, match=r"already holds a run.*--resume"):
+        new_run(tmp_path / "run", MINI_BATCH)
+    run = Run(tmp_path / "run")
+    run.begin(MINI_BATCH, {"images": N}, resume=True)
+    with pytest.raises(RunFolderError, match="started with d = 4, now it is 5"):
+        run.begin(replace(MINI_BATCH, d=5), {"images": N}, resume=True)
+    with pytest.raises(RunFolderError, match="started with images = 60, now it is 61"):
+        run.begin(MINI_BATCH, {"images": N + 1}, resume=True)
+
+
+@pytest.mark.parametrize(("kind", "scale"), [("paper", 0.5), ("data-scaled", 1 / D)])
+def test_initial_landmarks_fill_their_range(kind: str, scale: float) -> None:
+    landmarks = initial_landmarks(kind, 50, D, np.random.default_rng(0))  # type: ignore[arg-type]
+    assert landmarks.shape == (50, D)
+    assert landmarks.dtype == np.float32
+    assert scale * 0.99 < np.abs(landmarks).max() <= scale
+    assert abs(landmarks.mean()) < scale * 0.05
+
+
+def test_parts_keep_features_and_knowledge_together() -> None:
+    data = labelled()
+    chosen = np.arange(N) % 2 == 0
+    part = data.within(chosen)
+    np.testing.assert_array_equal(part.known, np.asarray(data.known)[chosen])
+    pairs = TrainingData(data.histograms, PairIndices(np.array([0, 0]), np.array([2, 1]), np.array([True, False])))
+    assert isinstance(inside := pairs.within(chosen).known, PairIndices)
+    assert (inside.left.tolist(), inside.right.tolist()) == ([0], [1])
+    assert not pairs.within(chosen).learnable
+    assert data.learnable
+    assert not data.within(np.zeros(N, bool)).learnable

@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from trainer.loss import balanced_mean, pair_hinge
+
+B, M = 0.1, 0.02
+
+
+def test_hinge_by_hand() -> None:
+    distances = torch.tensor([0.05, 0.08, 0.09, 0.3, 0.05, 0.11, 0.12, 0.5], dtype=torch.float64)
+    similar = torch.tensor([True] * 4 + [False] * 4)
+    # similar: max(0, d2 - 0.08); dissimilar: max(0, 0.12 - d2)
+    expected = torch.tensor([0, 0, 0.01, 0.22, 0.07, 0.01, 0, 0], dtype=torch.float64)
+    torch.testing.assert_close(pair_hinge(distances, similar, B, M), expected, rtol=0, atol=1e-12)
+
+
+def test_hinge_equals_the_formula_pair_by_pair() -> None:
+    generator = torch.Generator().manual_seed(0)
+    distances = torch.rand(50, generator=generator, dtype=torch.float64)
+    similar = torch.rand(50, generator=generator) < 0.5
+    losses = pair_hinge(distances, similar, 0.4, 0.1)
+    for loss, distance, same in zip(losses.tolist(), distances.tolist(), similar.tolist(), strict=True):
+        y = 1 if same else -1
+        assert loss == pytest.approx(max(0, 0.1 - y * (0.4 - distance)), abs=1e-12)
+
+
+def test_gradient_is_y_where_violated_and_nothing_elsewhere() -> None:
+    distances = torch.tensor([0.05, 0.3, 0.05, 0.5], requires_grad=True)
+    pair_hinge(distances, torch.tensor([True, True, False, False]), B, M).sum().backward()  # type: ignore[no-untyped-call]
+    assert distances.grad is not None
+    assert distances.grad.tolist() == [0, 1, -1, 0]
+
+
+def test_balanced_mean_by_hand() -> None:
+    losses = torch.tensor([0.0, 2.0, 4.0, 0.0, 0.0, 5.0])
+    similar = torch.tensor([True, True, True, False, False, False])
+    assert balanced_mean(losses, similar) == 3 + 5
+    assert balanced_mean(torch.zeros(6), similar) == 0
+    assert balanced_mean(losses[:3], similar[:3]) == 3

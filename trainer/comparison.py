@@ -1,0 +1,93 @@
+"""The table of `trainer evaluate`: a model beside what one has without it, on images that it has not seen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.decomposition import PCA
+
+from embedding.backbone import Backbone
+from embedding.errors import ModelMismatch
+from embedding.metric import LinearMetric, l2_normalised
+from embedding.model_file import Model
+from trainer.dataset import Source
+from trainer.errors import BadDataset
+from trainer.evaluation import mean_precision_at_k
+from trainer.image_set import load_image_set
+
+__all__ = ["Score", "compare", "fit_pca", "format_scores"]
+
+
+@dataclass(frozen=True)
+class Score:
+    """mprec@K of one method, in percent."""
+
+    method: str
+    dimensions: int
+    mprec_at_k: dict[int, float]
+
+
+def compare(
+    source: Source,
+    models: Sequence[tuple[str, Model]],
+    backbone: Backbone,
+    ks: Sequence[int],
+    test_fraction: float,
+    cache: Path,
+) -> list[Score]:
+    """Raw features, PCA at each model's d, and each model, on the test part; PCA is fitted on the training part.
+
+    Raises: BadDataset (no labels, no test part), ModelMismatch (a model of another backbone).
+    """
+    for name, model in models:
+        _check_same_backbone(model, backbone, name)
+    images = load_image_set(source, backbone, cache)
+    train, test = (images.part(part, test_fraction) for part in ("train", "test"))
+    labels = test.label_numbers
+    features = test.features.astype(np.float32)
+
+    def score(method: str, vectors: npt.NDArray[np.float32]) -> Score:
+        return Score(method, vectors.shape[1], {k: 100 * mean_precision_at_k(vectors, labels, k) for k in ks})
+
+    scores = [score("raw features", l2_normalised(features))]
+    for d in sorted({model.metric.embedding_dim for _, model in models}):
+        scores.append(score("PCA", fit_pca(train.features.astype(np.float32), d).embed(features)))
+    for name, model in models:
+        scores.append(score(f"{model.method} ({name})", model.metric.embed(features)))
+    return scores
+
+
+def fit_pca(features: npt.NDArray[np.float32], d: int) -> LinearMetric:
+    """PCA of l2-normalised features (n, D), without whitening.
+
+    Raises: BadDataset if d is more than n or D allow.
+    """
+    if d > min(features.shape):
+        raise BadDataset(
+            f"PCA to d = {d} needs at least {d} images and features, got {features.shape}: use a smaller d."
+        )
+    pca = PCA(d, svd_solver="full").fit(l2_normalised(features))
+    weights = np.ascontiguousarray(pca.components_, np.float32)  # (d, D)
+    return LinearMetric(weights, (-weights @ pca.mean_).astype(np.float32))
+
+
+def format_scores(scores: Sequence[Score]) -> str:
+    """A table for people."""
+    ks = list(scores[0].mprec_at_k)
+    width = max(len(score.method) for score in scores)
+    head = f"{'method':<{width}}  {'d':>5}  {'bytes':>6}" + "".join(f"  {f'mprec@{k}':>9}" for k in ks)
+    lines = [
+        f"{score.method:<{width}}  {score.dimensions:>5}  {4 * score.dimensions:>6}"
+        + "".join(f"  {score.mprec_at_k[k]:>9.1f}" for k in ks)
+        for score in scores
+    ]
+    return "\n".join([head, *lines])
+
+
+def _check_same_backbone(model: Model, backbone: Backbone, name: str) -> None:
+    try:
+        model.check_backbone(backbone.identity)
+    except ModelMismatch as error:
+        raise ModelMismatch(f"{name}: {error}") from error

@@ -1,0 +1,25 @@
+"""What stops the trainer, each with the fact and the remedy.
+
+TrainerError
+|-- BadDataset     the folder, the CSV or the pairs cannot be learned from
+|-- BadConfig      a setting is out of range
+`-- RunFolderError the run folder belongs to another run, or cannot be resumed
+"""
+
+__all__ = ["BadConfig", "BadDataset", "RunFolderError", "TrainerError"]
+
+
+class TrainerError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class BadDataset(TrainerError):
+    """The folder, the CSV or the pairs cannot be learned from."""
+
+
+class BadConfig(TrainerError):
+    """A setting is out of range."""
+
+
+class RunFolderError(TrainerError):
+    """The run folder belongs to another run, or cannot be resumed."""

@@ -1,0 +1,151 @@
+"""Files -> features, each content extracted once: a cache on disk keyed by the content's sha256 and the backbone."""
+
+import csv
+import hashlib
+import os
+import sqlite3
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+from tqdm import tqdm
+
+from embedding.backbone import Backbone
+from embedding.errors import BadImage
+from embedding.image import decode_image
+from trainer.errors import BadDataset
+
+__all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract", "write_bad_images"]
+
+# Images a step: large enough for the convolutions, small enough that their activations fit malloc's reuse limit.
+_BATCH = 16
+
+_SCHEMA = "CREATE TABLE IF NOT EXISTS features (sha256 BLOB PRIMARY KEY, features BLOB NOT NULL) WITHOUT ROWID"
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Features of the files that could be read; row i belongs to `positions[i]` of the paths that were asked for."""
+
+    positions: npt.NDArray[np.int64]  # (n,)
+    digests: list[bytes]  # sha256 of the content, n of them
+    features: npt.NDArray[np.float16]  # (n, D)
+    bad: list[tuple[Path, str]]  # files that could not be used, with the reason
+
+
+class FeatureCache:
+    """Features by content, one SQLite file a backbone. Safe against kills: a batch is there or it is not."""
+
+    def __init__(self, folder: Path, backbone: Backbone):
+        folder.mkdir(parents=True, exist_ok=True)
+        self._feature_dim = backbone.feature_dim
+        self._database = sqlite3.connect(folder / f"{backbone.identity.key}.sqlite", timeout=60)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute(_SCHEMA)
+
+    def get(self, digest: bytes) -> npt.NDArray[np.float16] | None:
+        """The features (D,) of this content, or None."""
+        row = self._database.execute("SELECT features FROM features WHERE sha256 = ?", (digest,)).fetchone()
+        if row is None or len(row[0]) != 2 * self._feature_dim:
+            return None
+        return np.frombuffer(row[0], "<f2")
+
+    def put(self, digests: Sequence[bytes], features: npt.NDArray[np.float16]) -> None:
+        """Keep a batch: features (n, D) of n contents."""
+        rows = [(digest, row.astype("<f2").tobytes()) for digest, row in zip(digests, features, strict=True)]
+        with self._database:
+            self._database.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
+
+    def close(self) -> None:
+        self._database.close()
+
+
+def default_cache_folder() -> Path:
+    """$TRAINER_CACHE, or samekind/ in the user's cache folder."""
+    if chosen := os.environ.get("TRAINER_CACHE"):
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "samekind"
+
+
+def extract(paths: Sequence[Path], backbone: Backbone, cache_folder: Path) -> Extracted:
+    """Features of every readable file, with a progress bar; bad files are listed with their reasons and left out.
+
+    Raises: BadDataset if not a single file can be read.
+    """
+    with closing(FeatureCache(cache_folder, backbone)) as cache, ThreadPoolExecutor(2) as pool:
+        digests = list(pool.map(_digest, paths))  # a digest, or the reason why there is none
+        first = {digest: path for digest, path in zip(digests, paths, strict=True) if isinstance(digest, bytes)}
+        rows = {digest: row for digest in first if (row := cache.get(digest)) is not None}
+        missing = {digest: path for digest, path in first.items() if digest not in rows}
+        reasons = _extract_missing(missing, backbone, cache, pool, rows)
+    usable = [i for i, digest in enumerate(digests) if digest in rows]
+    bad = [(paths[i], reasons.get(digest, str(digest))) for i, digest in enumerate(digests) if digest not in rows]
+    if not usable:
+        raise BadDataset(f"None of the {len(paths)} files is a usable image; the first: {bad[0][0]}: {bad[0][1]}")
+    kept = [digest for digest in digests if isinstance(digest, bytes) and digest in rows]
+    return Extracted(np.array(usable), kept, np.stack([rows[digest] for digest in kept]), bad)
+
+
+def _extract_missing(
+    missing: dict[bytes, Path],
+    backbone: Backbone,
+    cache: FeatureCache,
+    pool: ThreadPoolExecutor,
+    rows: dict[bytes, npt.NDArray[np.float16]],
+) -> dict[bytes | str, str]:
+    """Add the features of `missing` to the cache and to `rows`; returns the reasons of those that cannot be had."""
+    reasons: dict[bytes | str, str] = {}
+    decoded = zip(missing, _decoded_ahead(pool, list(missing.values())), strict=True)
+    with tqdm(total=len(missing), desc="features", unit="image", disable=not missing) as progress:
+        while batch := list(islice(decoded, _BATCH)):
+            good = {digest: image for digest, image in batch if not isinstance(image, str)}
+            reasons |= {digest: image for digest, image in batch if isinstance(image, str)}
+            features = backbone.features(list(good.values()))
+            cache.put(list(good), features)
+            rows.update(zip(good, features, strict=True))
+            progress.update(len(batch))
+    return reasons
+
+
+def _decoded_ahead(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[Image.Image | str]:
+    """Decode in order, a few batches before they are asked for: a plain map would hold every picture in memory."""
+    waiting: deque[Future[Image.Image | str]] = deque()
+    for path in paths:
+        waiting.append(pool.submit(_decoded, path))
+        if len(waiting) > 3 * _BATCH:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _digest(path: Path) -> bytes | str:
+    """sha256 of the content, or why the file cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _decoded(path: Path) -> Image.Image | str:
+    try:
+        return decode_image(path.read_bytes())
+    except BadImage as error:
+        return str(error)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def write_bad_images(path: Path, bad: Sequence[tuple[Path, str]]) -> None:
+    """A CSV of the files that were left out: path, reason."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["path", "reason"])
+        writer.writerows(bad)

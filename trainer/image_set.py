@@ -1,0 +1,89 @@
+"""A source whose files have been read: features with what is known of each image, and its training and test parts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from embedding.backbone import Backbone
+from trainer.dataset import Source, held_out
+from trainer.errors import BadDataset
+from trainer.features import extract
+from trainer.sampling import Labels, PairIndices
+
+__all__ = ["ImageSet", "load_image_set"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """n images; row i of the features has digests[i], labels[i], splits[i]."""
+
+    origin: Path
+    features: npt.NDArray[np.float16]  # (n, D), as they are kept
+    digests: list[bytes]  # sha256 of the contents
+    labels: list[str] | None  # None where there are pairs instead
+    splits: list[str] | None
+    pairs: PairIndices | None
+    bad: list[tuple[Path, str]]  # files that were left out, with reasons
+
+    @property
+    def label_numbers(self) -> Labels:
+        """The classes as numbers from 0 in alphabetical order, (n,). Raises: BadDataset where there are pairs."""
+        if self.labels is None:
+            raise BadDataset(f"{self.origin} has pairs, not labels: give the class of every image.")
+        return np.unique(np.array(self.labels), return_inverse=True)[1].astype(np.int64)
+
+    def part(self, name: str, test_fraction: float) -> "ImageSet":
+        """The "train" or the "test" part: by the source's own split, else a choice by content.
+
+        Raises: BadDataset if nothing is left.
+        """
+        if self.splits is not None:
+            mask = np.array([split == name for split in self.splits])
+        else:
+            test = held_out(self.digests, self.labels, test_fraction, "test")
+            mask = test if name == "test" else ~test
+        if not mask.any():
+            raise BadDataset(f"{self.origin} has no usable images in its {name} part.")
+        return ImageSet(
+            self.origin,
+            self.features[mask],
+            _chosen(self.digests, mask),
+            None if self.labels is None else _chosen(self.labels, mask),
+            None if self.splits is None else _chosen(self.splits, mask),
+            None if self.pairs is None else self.pairs.within(mask),
+            self.bad,
+        )
+
+
+def load_image_set(source: Source, backbone: Backbone, cache: Path) -> ImageSet:
+    """Extract the features of a source, those of known contents from the cache. Raises: BadDataset."""
+    extracted = extract(source.paths, backbone, cache)
+    positions = extracted.positions.tolist()
+    return ImageSet(
+        source.origin,
+        extracted.features,
+        extracted.digests,
+        None if source.labels is None else [source.labels[i] for i in positions],
+        None if source.splits is None else [source.splits[i] for i in positions],
+        None if source.labels is not None else _pairs_as_rows(source, extracted.positions),
+        extracted.bad,
+    )
+
+
+def _pairs_as_rows(source: Source, positions: npt.NDArray[np.int64]) -> PairIndices:
+    """The pairs whose two files could be read, as rows of the extracted features."""
+    row_of = np.full(len(source.paths), -1)
+    row_of[positions] = np.arange(len(positions))
+    left, right = (row_of[[pair[end] for pair in source.pairs]] for end in (0, 1))
+    usable = (left >= 0) & (right >= 0)
+    similar = np.array([similar for _, _, similar in source.pairs])
+    return PairIndices(left[usable], right[usable], similar[usable])
+
+
+def _chosen(items: list[T], mask: npt.NDArray[np.bool_]) -> list[T]:
+    return [item for item, kept in zip(items, mask, strict=True) if kept]

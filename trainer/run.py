@@ -1,0 +1,150 @@
+"""The run folder: it explains itself, and a killed run goes on from it.
+
+config.json            the settings
+command.txt            the command line, and the versions of what ran it
+dataset.json           what was learned from: counts, classes, notes, hash of the contents
+bad-images.csv         files that were left out, with reasons
+metrics.jsonl          one line a report: phase, step, losses and violations by sign
+validation.json        measured on the held-out images with the model of the first phase
+checkpoint.safetensors where to go on after a kill; gone when the run is done
+model.safetensors      the result
+"""
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from trainer.config import TrainConfig
+from trainer.errors import RunFolderError
+
+__all__ = ["Checkpoint", "Run", "library_versions"]
+
+_Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of one phase after `step` steps."""
+
+    phase: str
+    step: int
+    arrays: _Arrays
+
+
+class Run:
+    """Reads and writes the files of one run folder. Each file is written whole or not at all."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @property
+    def model_path(self) -> Path:
+        return self.folder / "model.safetensors"
+
+    def begin(self, config: TrainConfig, dataset: Mapping[str, Any], *, resume: bool) -> None:
+        """Start the folder, or check that it belongs to the same settings and the same data.
+
+        Raises: RunFolderError.
+        """
+        settings = self.folder / "config.json"
+        if settings.exists():
+            if not resume:
+                raise RunFolderError(
+                    f"{self.folder} already holds a run: choose another folder, or resume it (--resume)."
+                )
+            self._check_same(settings, config.to_json())
+            self._check_same(self.folder / "dataset.json", dataset)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        versions = "\n".join(f"{name} {number}" for name, number in library_versions().items())
+        self._write("command.txt", f"{shlex.join(sys.argv)}\n\n{versions}\n".encode())
+        self.write_json("dataset.json", dataset)
+        self.write_json("config.json", config.to_json())
+
+    def _check_same(self, path: Path, expected: Mapping[str, Any]) -> None:
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunFolderError(f"{path} cannot be read ({error}): start a new run folder.") from error
+        wanted = json.loads(json.dumps(expected))  # tuples become lists, as in the file
+        for key in wanted:
+            if found.get(key) != wanted[key]:
+                raise RunFolderError(
+                    f"{self.folder} was started with {key} = {found.get(key)!r}, now it is {wanted[key]!r}: "
+                    "resume with the same settings and data, or start a new run folder."
+                )
+
+    def write_json(self, name: str, content: Mapping[str, Any]) -> None:
+        self._write(name, (json.dumps(content, indent=2) + "\n").encode())
+
+    def read_json(self, name: str) -> dict[str, Any] | None:
+        """The content of a file of this run, or None if it is not there yet."""
+        path = self.folder / name
+        if not path.exists():
+            return None
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
+
+    def log(self, row: Mapping[str, Any]) -> None:
+        """Append one line to metrics.jsonl."""
+        with (self.folder / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def forget_after(self, phase: str, step: int) -> None:
+        """Drop the lines that a killed run wrote beyond its checkpoint, so that resuming does not repeat them."""
+        path = self.folder / "metrics.jsonl"
+        if not path.exists():
+            return
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+        kept = [row for row in rows if row["phase"] != phase or row["step"] <= step]
+        self._write("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in kept).encode())
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        metadata = {"phase": checkpoint.phase, "step": str(checkpoint.step)}
+        arrays = {name: np.ascontiguousarray(array) for name, array in checkpoint.arrays.items()}
+        self._write("checkpoint.safetensors", save(arrays, metadata))
+
+    def load_checkpoint(self, phase: str) -> Checkpoint | None:
+        """The checkpoint of this phase, or None. Raises: RunFolderError if the file is damaged."""
+        path = self.folder / "checkpoint.safetensors"
+        if not path.exists():
+            return None
+        try:
+            with safe_open(path, framework="numpy") as file:
+                metadata = file.metadata()
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
+        except SafetensorError as error:
+            raise RunFolderError(f"{path} is damaged ({error}): start a new run folder.") from error
+        if metadata["phase"] != phase:
+            return None
+        return Checkpoint(phase, int(metadata["step"]), arrays)
+
+    def finish(self) -> None:
+        """The result is there: the checkpoint has served."""
+        (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
+
+    def _write(self, name: str, content: bytes) -> None:
+        temporary = self.folder / f".{name}.partial"
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self.folder / name)
+
+
+def library_versions() -> dict[str, str]:
+    """Python and the libraries that decide the numbers."""
+    libraries = ("samekind", "numpy", "numba", "torch", "torchvision", "timm", "pillow", "scikit-learn")
+    return {"python": platform.python_version()} | {name: version(name) for name in libraries}

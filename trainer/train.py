@@ -1,0 +1,136 @@
+"""One training run: measure on held-out images first, then learn from all of them."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedding.backbone import Backbone
+from embedding.metric import Chi2Metric, l1_normalised
+from embedding.model_file import Calibration, Model, save_model
+from trainer.calibration import fit_calibration
+from trainer.config import TrainConfig
+from trainer.dataset import Source, held_out
+from trainer.errors import BadDataset
+from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
+from trainer.features import write_bad_images
+from trainer.fit import TrainingData, fit_landmarks
+from trainer.image_set import ImageSet, load_image_set
+from trainer.run import Run, library_versions
+from trainer.sampling import Labels, PairIndices, generator
+
+__all__ = ["train"]
+
+# Held-out pairs that are measured; more change the third digit only.
+_MEASURED_PAIRS = 200_000
+
+
+def train(
+    source: Source, config: TrainConfig, backbone: Backbone, run: Run, cache: Path, *, resume: bool = False
+) -> Model:
+    """Run the two phases and write the model file into the run folder.
+
+    "validation" learns from part of the images and is measured on the rest, once: that gives the metrics and the
+    calibration. "final" learns from all of them; its model is the result.
+
+    Raises: BadDataset, RunFolderError.
+    """
+    images = load_image_set(source, backbone, cache).part("train", config.test_fraction)
+    data = _training_data(images)
+    run.begin(config, _describe(source, images, backbone), resume=resume)
+    write_bad_images(run.folder / "bad-images.csv", images.bad)
+    measured = run.read_json("validation.json")
+    if measured is None:
+        out = held_out(images.digests, images.labels, config.validation_fraction, "validation")
+        measured = _measure_held_out(data, out, config, run)
+        run.write_json("validation.json", measured)
+    metric = Chi2Metric(fit_landmarks(data, config, run, "final"))
+    model = _model(metric, backbone, config, data, measured)
+    save_model(model, run.model_path)
+    run.finish()
+    return model
+
+
+def _model(
+    metric: Chi2Metric, backbone: Backbone, config: TrainConfig, data: TrainingData, measured: Mapping[str, Any]
+) -> Model:
+    fields = measured.get("calibration")
+    calibration = None if fields is None else Calibration(**fields)
+    return Model(
+        method="nml",
+        metric=metric,
+        backbone=backbone.identity,
+        # The objective's b shapes the space; which distance parts the two kinds there, held-out pairs tell.
+        b=config.b if calibration is None else calibration.threshold,
+        calibration=calibration,
+        training={
+            "config": config.to_json(),
+            "images": len(data.histograms),
+            "pairs": len(data.known) if isinstance(data.known, PairIndices) else None,
+            "validation": {key: value for key, value in measured.items() if key != "calibration"},
+            "versions": library_versions(),
+        },
+    )
+
+
+def _training_data(images: ImageSet) -> TrainingData:
+    histograms = l1_normalised(images.features.astype(np.float32))
+    data = TrainingData(histograms, images.label_numbers if images.pairs is None else images.pairs)
+    if not data.learnable:  # what reading the source could not know: bad files or the split left too little
+        raise BadDataset(
+            f"{images.origin}: what is left of it (readable, in the training part) lacks similar or dissimilar pairs."
+        )
+    return data
+
+
+def _measure_held_out(data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig, run: Run) -> dict[str, Any]:
+    """Fit on the rest, measure on the held-out images. Without enough of them the answer says so and is empty."""
+    inside, outside = data.within(~out), data.within(out)
+    if not (inside.learnable and outside.learnable):
+        return {"held_out_images": int(out.sum()), "note": "too few held-out images or pairs to measure on"}
+    embeddings = Chi2Metric(fit_landmarks(inside, config, run, "validation")).embed(outside.histograms)
+    labels = None if isinstance(outside.known, PairIndices) else outside.known
+    pairs = _measured_pairs(outside, config.seed)
+    distances = squared_distances(embeddings, pairs)
+    calibration = fit_calibration(distances, pairs.similar)
+    near = distances < (config.b if calibration is None else calibration.threshold)
+    return {
+        "held_out_images": int(out.sum()),
+        "held_out_pairs": len(pairs),
+        **({} if labels is None else _held_out_mprec(embeddings, labels)),
+        "pair_auc": pair_auc(distances, pairs.similar),
+        "similar_below_b": float(near[pairs.similar].mean()),
+        "dissimilar_below_b": float(near[~pairs.similar].mean()),
+        "calibration": None if calibration is None else asdict(calibration),
+    }
+
+
+def _held_out_mprec(embeddings: npt.NDArray[np.float32], labels: Labels) -> dict[str, float]:
+    """mprec@10, or at a lower K where a held-out class is smaller and could not fill ten places."""
+    smallest = int(np.bincount(labels)[np.unique(labels)].min())
+    k = max(1, min(10, smallest - 1))
+    return {f"mprec_at_{k}": mean_precision_at_k(embeddings, labels, k)}
+
+
+def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
+    if isinstance(data.known, PairIndices):
+        return data.known
+    return all_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
+
+
+def _describe(source: Source, images: ImageSet, backbone: Backbone) -> dict[str, Any]:
+    return {
+        "source": str(source.origin),
+        "images": len(images.digests),
+        "bad_images": len(images.bad),
+        "classes": None if images.labels is None else dict(sorted(Counter(images.labels).items())),
+        "pairs": None if images.pairs is None else len(images.pairs),
+        "contents_sha256": hashlib.sha256(b"".join(sorted(images.digests))).hexdigest(),
+        "backbone": backbone.identity.key,
+        "notes": source.notes,
+    }
