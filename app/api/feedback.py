@@ -1,0 +1,34 @@
+"""/v1/feedback: verdicts about pairs, in and out."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from fastapi import APIRouter
+from fastapi.responses import StreamingResponse
+
+from app.api.dependencies import CollectionDep
+from app.api.schemas import Feedback, Recorded
+from app.services.collection import Collection
+from app.services.feedback import export_pairs, record_feedback
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/feedback", tags=["feedback"])
+
+
+@router.post("")
+def give_feedback(collection: CollectionDep, feedback: Feedback) -> Recorded:
+    """Say of pairs of images or queries whether they are of the same kind. Saying it again changes nothing."""
+    return Recorded.of(record_feedback(collection, feedback.as_pairs(), feedback.source))
+
+
+@router.get("", response_class=StreamingResponse)
+def get_feedback(collection: CollectionDep) -> StreamingResponse:
+    """The latest verdict about each pair, one JSON object a line, as the trainer reads them."""
+    return StreamingResponse(_lines(collection), media_type="application/x-ndjson")
+
+
+def _lines(collection: Collection) -> Iterator[str]:
+    for pair in export_pairs(collection):
+        yield json.dumps(asdict(pair)) + "\n"

@@ -1,0 +1,1 @@
+"""Vector indexes: nearest neighbours among embeddings. Derived from the database, never the truth."""

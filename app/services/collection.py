@@ -1,0 +1,55 @@
+"""The collection: the parts that hold its pictures, and the model it is searched with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from threading import Lock
+
+from app.errors import NoActiveModel
+from app.ports import Blobs, Extractor, NewIndex, Repository, VectorIndex
+from embedding.model_file import Model
+
+__all__ = ["ActiveModel", "Collection"]
+
+_SEARCHES_A_PURGE = 1000
+
+
+@dataclass(frozen=True)
+class ActiveModel:
+    """A model with the index of its embeddings. They change together, so that a search never mixes two models."""
+
+    version: str
+    model: Model
+    index: VectorIndex
+
+
+@dataclass
+class Collection:
+    """Everything that the services work on. `active` is replaced as a whole; who searches takes it once."""
+
+    repository: Repository
+    blobs: Blobs
+    extractor: Extractor
+    new_index: NewIndex
+    max_k: int
+    query_retention: timedelta
+    active: ActiveModel | None = None
+    # Held while database, blobs and index change together: without it a delete could slip between the commit and the
+    # index of an add (a ghost in the index), or between its blob and its commit (an image without a file).
+    change: Lock = field(default_factory=Lock)
+
+    _searches: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def purge_is_due(self) -> bool:
+        """True once in a while: expired queries are forgotten by those who search, not by a clock of our own."""
+        return next(self._searches) % _SEARCHES_A_PURGE == 0
+
+    def require_active(self) -> ActiveModel:
+        """Raises: NoActiveModel."""
+        if self.active is None:
+            raise NoActiveModel(
+                "No model is active, so there is nothing to search with: train one and start with SAMEKIND_MODEL set "
+                "to the model file. Images can be added already."
+            )
+        return self.active

@@ -1,0 +1,122 @@
+"""The service's settings: one table with name, default and help, read from SAMEKIND_ variables."""
+
+import difflib
+import ipaddress
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.errors import BadSettings
+
+__all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
+
+PREFIX = "SAMEKIND_"
+
+
+class Settings(BaseSettings):
+    """Every number that limits or tunes the service, and where it keeps things."""
+
+    # An empty variable is one that is not set: compose files cannot leave a variable out.
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
+
+    host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs allow_anonymous.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    data_dir: Path = Field(
+        Path("samekind-data"), description="Folder of the database and the files; one process owns it."
+    )
+    database_url: str = Field("", description="SQLAlchemy URL of the database; empty: SQLite in data_dir.")
+    blobs_url: str = Field("", description="fsspec URL where the original files are kept; empty: data_dir/blobs.")
+    model: Path | None = Field(
+        None, description="Model file to activate at start; unset: the one that was active last."
+    )
+    # embedding.backbone.DEFAULT_BACKBONE, but that module takes seconds to import; a test compares the two.
+    backbone: str = Field("efficientnet-lite0", description="Where features come from while no model is active.")
+    backbone_weights: Path | None = Field(None, description="Weights file for the backbone; unset: its usual place.")
+    device: str = Field("auto", description="Where the backbone runs: auto, cpu, cuda, mps.")
+    allow_download: bool = Field(False, description="Whether missing weights may be fetched from the internet.")
+    allow_anonymous: bool = Field(False, description="Whether anyone who reaches the port may read, add and delete.")
+    # A 48-megapixel JPEG of a phone is about 12 MiB.
+    max_upload_bytes: int = Field(20 * 2**20, gt=0, description="Largest image file that is accepted, in bytes.")
+    # Decoded RGB of that size takes 180 MB of memory.
+    max_pixels: int = Field(60_000_000, gt=0, description="Largest width x height that is accepted, in pixels.")
+    max_k: int = Field(1000, gt=0, le=10_000, description="Most neighbours that one search may ask for.")
+    query_retention_s: int = Field(
+        7 * 24 * 3600, gt=0, description="How long feedback may name an uploaded query, in seconds."
+    )
+    threads: int = Field(0, ge=0, description="CPU threads for feature extraction; 0: all cores.")
+
+    @model_validator(mode="after")
+    def _refuse_to_serve_strangers_by_accident(self) -> Self:
+        if not self.allow_anonymous and not _is_loopback(self.host):
+            raise ValueError(
+                f"host {self.host} can be reached from other machines and there are no keys: listen on 127.0.0.1, "
+                f"or set {PREFIX}ALLOW_ANONYMOUS=true if everyone who reaches it may read, add and delete"
+            )
+        return self
+
+    @property
+    def sql_url(self) -> str:
+        """The database to open."""
+        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'samekind.db'}"
+
+    @property
+    def blob_root(self) -> str:
+        """Where blobs are kept."""
+        return self.blobs_url or str(self.data_dir.absolute() / "blobs")
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """Read the environment; `overrides` win over it, None among them means not given.
+
+    Raises: BadSettings for a value that does not fit and for a SAMEKIND_ variable that is no setting.
+    """
+    _refuse_unknown_variables(os.environ)
+    try:
+        return Settings(**{name: value for name, value in overrides.items() if value is not None})
+    except ValidationError as error:
+        raise BadSettings("; ".join(_sentence(problem) for problem in error.errors())) from error
+
+
+def settings_table() -> list[tuple[str, str, str]]:
+    """(variable, default, help) of each setting, in the order of the class."""
+    return [
+        (f"{PREFIX}{name.upper()}", _shown(field.default), field.description or "")
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False  # a name: it may be anything
+
+
+def _refuse_unknown_variables(environment: Iterable[str]) -> None:
+    for variable in sorted(environment):
+        name = variable.lower().removeprefix(PREFIX.lower())
+        if variable.upper().startswith(PREFIX) and name not in Settings.model_fields:
+            close = difflib.get_close_matches(name, Settings.model_fields, n=1)
+            hint = f"did you mean {PREFIX}{close[0].upper()}?" if close else "run `samekind settings` for the list."
+            raise BadSettings(f"{variable} is no setting of this program: {hint}")
+
+
+def _sentence(problem: Any) -> str:
+    name = ".".join(map(str, problem["loc"]))
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{PREFIX}{name.upper()}: {message}, got {problem['input']!r}" if name else message
+
+
+def _shown(default: object) -> str:
+    match default:
+        case None | "":
+            return "(unset)"
+        case bool():
+            return str(default).lower()
+    return str(default)

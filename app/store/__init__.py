@@ -1,0 +1,1 @@
+"""What outlives the process: the database (the truth) and the blobs (the originals)."""

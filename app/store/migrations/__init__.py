@@ -1,0 +1,1 @@
+"""Alembic's scripts, run when the service starts."""

@@ -1,0 +1,69 @@
+"""The database as one part. Implements `app.ports.Repository`."""
+
+from sqlalchemy import Connection, delete, func, insert, literal, select
+
+from app.errors import BackboneMismatch
+from app.records import Counts
+from app.store.database import Database
+from app.store.images import SqlImages
+from app.store.models import SqlModels
+from app.store.pairs import SqlPairs
+from app.store.queries import SqlQueries, delete_unnamed
+from app.store.tables import collection, images, pairs, queries
+from embedding.backbone import BackboneIdentity
+
+__all__ = ["SqlRepository"]
+
+
+class SqlRepository:
+    def __init__(self, database: Database):
+        self._database = database
+        self.images = SqlImages(database)
+        self.queries = SqlQueries(database)
+        self.pairs = SqlPairs(database)
+        self.models = SqlModels(database)
+
+    def claim_backbone(self, identity: BackboneIdentity) -> None:
+        with self._database.writing() as connection:
+            stored = _stored_backbone(connection)
+            if stored == identity:
+                return
+            if stored is not None:
+                _refuse_to_mix(connection, stored, identity)
+            connection.execute(delete(collection))
+            row = {"id": 1, "backbone": identity.to_json(), "backbone_key": identity.key}
+            connection.execute(insert(collection).values(row))
+
+    def counts(self) -> Counts:
+        count = select(func.count())
+        distinct_pairs = select(pairs.c.left_id, pairs.c.right_id).where(~pairs.c.retired).distinct().subquery()
+        with self._database.reading() as connection:
+            return Counts(
+                images=connection.scalar(count.select_from(images)) or 0,
+                queries=connection.scalar(count.select_from(queries)) or 0,
+                pairs=connection.scalar(count.select_from(distinct_pairs)) or 0,
+            )
+
+    def ping(self) -> None:
+        with self._database.reading() as connection:
+            connection.scalar(select(literal(1)))
+
+
+def _stored_backbone(connection: Connection) -> BackboneIdentity | None:
+    fields = connection.scalar(select(collection.c.backbone))
+    return BackboneIdentity.from_json(fields) if fields else None
+
+
+def _refuse_to_mix(connection: Connection, stored: BackboneIdentity, identity: BackboneIdentity) -> None:
+    """Raise BackboneMismatch if features of the stored backbone are still needed; drop those that are not."""
+    delete_unnamed(connection)
+    held = {
+        "images": connection.scalar(select(func.count()).select_from(images)) or 0,
+        "queries": connection.scalar(select(func.count()).select_from(queries)) or 0,
+    }
+    if any(held.values()):
+        raise BackboneMismatch(
+            f"The collection holds features of {held['images']} images and {held['queries']} queries from backbone "
+            f"{stored.key} (D = {stored.feature_dim}); the one at hand is {identity.key} (D = {identity.feature_dim}): "
+            "start with the model or backbone that they come from, or with an empty data folder."
+        )

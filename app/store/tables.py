@@ -1,0 +1,118 @@
+"""The tables. A change here needs a migration beside it; a test compares the two."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    DateTime,
+    Dialect,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+)
+from sqlalchemy.types import TypeDecorator
+
+__all__ = ["UtcDateTime", "collection", "images", "metadata", "models", "pairs", "queries"]
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """Times with a zone going in, UTC coming out; SQLite itself would forget the zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return value.astimezone(UTC) if value else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        return value.replace(tzinfo=UTC) if value and value.tzinfo is None else value
+
+
+def _growing_key() -> Column[int]:
+    """A key that is never given twice: SQLite reuses the greatest one unless told AUTOINCREMENT."""
+    return Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True)
+
+
+_NEVER_REUSE: dict[str, Any] = {"sqlite_autoincrement": True}
+
+metadata = MetaData()
+
+images = Table(
+    "images",
+    metadata,
+    _growing_key(),
+    Column("id", String(200), nullable=False, unique=True),
+    Column("sha256", String(64), nullable=False, unique=True),
+    Column("media_type", String(50), nullable=False),
+    Column("width", Integer, nullable=False),
+    Column("height", Integer, nullable=False),
+    Column("byte_size", BigInteger, nullable=False),
+    Column("category", String(200)),
+    Column("metadata", JSON, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Column("features", LargeBinary, nullable=False),  # float16, little endian, D of them
+    Index("images_by_category", "category", "seq"),
+    **_NEVER_REUSE,
+)
+
+queries = Table(
+    "queries",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("created", UtcDateTime, nullable=False),
+    Column("expires", UtcDateTime, nullable=False, index=True),
+    Column("features", LargeBinary, nullable=False),
+)
+
+pairs = Table(
+    "pairs",
+    metadata,
+    _growing_key(),
+    Column("left_id", String(200), nullable=False),  # left_id < right_id; images or queries
+    Column("right_id", String(200), nullable=False),
+    Column("similar", Boolean, nullable=False),
+    Column("source", String(200)),
+    Column("created", UtcDateTime, nullable=False),
+    # Set when an image that the pair names is deleted: its id may be given to another picture later.
+    Column("retired", Boolean, nullable=False, server_default=false()),
+    Index("pairs_by_ids", "left_id", "right_id", "seq"),
+    Index("pairs_by_right_id", "right_id"),
+    **_NEVER_REUSE,
+)
+
+models = Table(
+    "models",
+    metadata,
+    Column("version", String(64), primary_key=True),
+    Column("artifact", LargeBinary, nullable=False),  # the model file
+    Column("manifest", JSON, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+    Column("state", String(20), nullable=False),
+    CheckConstraint("state IN ('active', 'inactive')", name="models_state"),
+)
+Index(
+    "models_one_active",
+    models.c.state,
+    unique=True,
+    sqlite_where=models.c.state == "active",
+    postgresql_where=models.c.state == "active",
+)
+
+collection = Table(
+    "collection",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("backbone", JSON, nullable=False),  # the identity that all features come from
+    Column("backbone_key", Text, nullable=False),
+    CheckConstraint("id = 1", name="collection_is_one_row"),
+)

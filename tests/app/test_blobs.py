@@ -1,0 +1,61 @@
+"""What `app.ports.Blobs` promises, on a folder and on fsspec's memory."""
+
+import hashlib
+import uuid
+from pathlib import Path
+
+import pytest
+
+from app.errors import MissingFile, StoreUnavailable
+from app.ports import Blobs
+from app.store.blobs import FsspecBlobs
+
+CONTENT = b"the bytes of a picture" * 1000
+NAME = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(params=["folder", "memory"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    return FsspecBlobs(str(tmp_path / "blobs") if request.param == "folder" else f"memory://{uuid.uuid4().hex}")
+
+
+def test_what_goes_in_comes_out(blobs: Blobs) -> None:
+    assert not blobs.exists(NAME)
+    for _ in range(2):  # the second time it is there
+        blobs.put(NAME, CONTENT)
+    assert blobs.exists(NAME)
+    with blobs.open(NAME) as file:
+        assert file.read() == CONTENT
+
+
+def test_deleted_is_gone_and_deleting_again_is_nothing(blobs: Blobs) -> None:
+    blobs.put(NAME, CONTENT)
+    blobs.delete(NAME)
+    blobs.delete(NAME)
+    assert not blobs.exists(NAME)
+    with pytest.raises(MissingFile, match=NAME):
+        blobs.open(NAME)
+
+
+def test_an_open_file_outlives_its_deletion(tmp_path: Path) -> None:
+    blobs = FsspecBlobs(str(tmp_path))
+    blobs.put(NAME, CONTENT)
+    with blobs.open(NAME) as file:
+        blobs.delete(NAME)
+        assert file.read() == CONTENT
+
+
+def test_only_whole_files_stand_under_their_names(tmp_path: Path) -> None:
+    FsspecBlobs(str(tmp_path)).put(NAME, CONTENT)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [NAME]
+
+
+def test_a_root_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreUnavailable):
+        FsspecBlobs(str(tmp_path / "file")).put(NAME, CONTENT)
+
+
+def test_a_root_of_no_known_kind_is_refused() -> None:
+    with pytest.raises(StoreUnavailable, match="nonsense://x"):
+        FsspecBlobs("nonsense://x")

@@ -1,0 +1,89 @@
+"""The database file: durable, migrated, refused when it is newer or damaged."""
+
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from app.errors import BadSettings, NewerDatabase, StoreUnavailable
+from app.store import tables
+from app.store.database import Database, open_database
+from app.store.repository import SqlRepository
+
+
+def url(path: Path) -> str:
+    return f"sqlite:///{path / 'test.db'}"
+
+
+def test_migrations_make_the_tables(tmp_path: Path) -> None:
+    with open_database(url(tmp_path)) as database, database.reading() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+
+
+def test_opening_again_keeps_everything(tmp_path: Path) -> None:
+    for _ in range(2):
+        with open_database(url(tmp_path)) as database, database.writing() as connection:
+            connection.execute(text("INSERT INTO collection VALUES (1, '{}', 'k') ON CONFLICT DO NOTHING"))
+            assert connection.scalar(text("SELECT count(*) FROM collection")) == 1
+
+
+@pytest.mark.parametrize(
+    ("pragma", "value"),
+    [("journal_mode", "wal"), ("synchronous", 2), ("foreign_keys", 1), ("busy_timeout", 10_000)],
+)
+def test_sqlite_is_told_to_be_careful(tmp_path: Path, pragma: str, value: object) -> None:
+    with open_database(url(tmp_path)) as database, database.reading() as connection:
+        assert connection.scalar(text(f"PRAGMA {pragma}")) == value
+
+
+def test_a_newer_database_is_refused_with_both_revisions(tmp_path: Path) -> None:
+    with open_database(url(tmp_path)) as database, database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(NewerDatabase, match=r"9999.*0001"), open_database(url(tmp_path)):
+        pass
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "test.db").write_bytes(b"hello" * 1000)
+    with pytest.raises(StoreUnavailable, match="not a database"), open_database(url(tmp_path)):
+        pass
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="unable to open"), open_database(url(tmp_path / "missing")):
+        pass
+
+
+@pytest.mark.parametrize("bad_url", ["nonsense", "oracle+none://x", "mysql+nodriver://x/y"])
+def test_a_url_of_no_database(bad_url: str) -> None:
+    with pytest.raises(BadSettings, match="database URL"), open_database(bad_url):
+        pass
+
+
+def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:
+    with open_database(url(tmp_path)) as database:
+        with pytest.raises(RuntimeError, match="on purpose"):
+            _insert_and_fail(database)
+        with database.reading() as connection:
+            assert connection.scalar(text("SELECT count(*) FROM collection")) == 0
+
+
+def test_a_full_disk_is_unavailable(tmp_path: Path) -> None:
+    with open_database(url(tmp_path)) as database:
+        with pytest.raises(StoreUnavailable, match="full"):
+            _insert_beyond_the_last_page(database)
+        SqlRepository(database).ping()
+
+
+def _insert_and_fail(database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(text("INSERT INTO collection VALUES (1, '{}', 'k')"))
+        raise RuntimeError("on purpose")
+
+
+def _insert_beyond_the_last_page(database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(text(f"PRAGMA max_page_count = {connection.scalar(text('PRAGMA page_count'))}"))
+        connection.execute(text("INSERT INTO collection VALUES (1, :blob, 'k')"), {"blob": "x" * 1_000_000})

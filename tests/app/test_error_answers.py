@@ -1,0 +1,79 @@
+"""Each error that a request can meet has an answer of its own, and surprises give nothing away."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import app.errors
+import embedding.errors
+from app.api.errors import ROWS
+from app.errors import CannotStart
+from tests.app.conftest import Start
+
+
+def leaves(kind: type[Exception]) -> Iterator[type[Exception]]:
+    """The classes of a tree that nothing derives from, and those above that are raised themselves."""
+    if not kind.__subclasses__():
+        yield kind
+    for below in kind.__subclasses__():
+        yield from leaves(below)
+
+
+AT_START_ONLY = set(leaves(CannotStart))
+RAISABLE = {*leaves(app.errors.AppError), *leaves(embedding.errors.EmbeddingError)} - AT_START_ONLY
+
+
+def name(kind: Any) -> str:
+    return str(kind.__name__)
+
+
+@pytest.mark.parametrize("kind", sorted(RAISABLE, key=name), ids=name)
+def test_every_error_has_a_row(kind: type[Exception]) -> None:
+    assert kind in ROWS
+
+
+def test_the_tree_is_not_empty() -> None:
+    assert len(RAISABLE) > 15
+
+
+def test_no_row_is_for_an_error_that_only_stops_the_start() -> None:
+    assert not set(ROWS) & AT_START_ONLY
+
+
+def test_codes_are_unique_and_stable_words() -> None:
+    codes = [row.code for row in ROWS.values()]
+    assert len(set(codes)) == len(codes)
+    assert all(code.replace("_", "").isalpha() and code.islower() for code in codes)
+
+
+@pytest.mark.parametrize("module", [app.errors, embedding.errors], ids=["app", "embedding"])
+def test_the_tree_at_the_top_names_every_class(module: object) -> None:
+    names = [name for name, value in vars(module).items() if isinstance(value, type)]
+    tree = str(module.__doc__)
+    assert all(name in tree for name in names)
+    assert sorted(names) == module.__all__  # type: ignore[attr-defined]
+
+
+def test_a_surprise_is_a_500_with_an_id_that_the_log_knows(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    """The surprise: a part is taken away, which no request can do."""
+    with start() as client, caplog.at_level(logging.ERROR):
+        collection = client.app.state.collection  # type: ignore[attr-defined]
+        collection.repository = None
+        response = client.get("/v1/images")
+    assert response.status_code == 500
+    body = response.json()
+    assert body["code"] == "internal_error"
+    assert body["error_id"] in body["detail"]
+    assert body["error_id"] in caplog.text
+    assert "AttributeError" in caplog.text
+    assert "AttributeError" not in response.text
+
+
+def test_the_api_description_shows_problems_in_place_of_frameworks_errors(start: Start) -> None:
+    with start() as client:
+        described = client.get("/openapi.json").json()
+    answers = described["paths"]["/v1/search"]["post"]["responses"]
+    assert set(answers) == {"200", "4XX", "5XX"}
+    assert "HTTPValidationError" not in described["components"]["schemas"]

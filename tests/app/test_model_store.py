@@ -1,0 +1,82 @@
+"""What `app.ports.Models` promises, and the collection's backbone, on a real SQLite file."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from app.errors import BackboneMismatch, UnknownModel
+from app.ports import Repository
+from app.records import NewImage, QueryRecord
+from embedding.backbone import BackboneIdentity, Preprocessing
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+FEATURES = np.ones(6, np.float16)
+
+
+def identity(name: str = "net", D: int = 6) -> BackboneIdentity:
+    return BackboneIdentity(name, "0" * 64, D, Preprocessing(8, 1.0, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), "bicubic"))
+
+
+def add_image(repository: Repository, number: int) -> None:
+    image = NewImage(f"image-{number}", f"{number:064x}", "image/png", 3, 4, 5, None, {}, NOW)
+    repository.images.add(image, FEATURES)
+
+
+class TestModels:
+    def register(self, repository: Repository, *versions: str) -> None:
+        for age_s, version in enumerate(versions):
+            repository.models.register(version, {"D": 1}, version.encode(), NOW + timedelta(seconds=age_s))
+
+    def test_at_most_one_is_active(self, repository: Repository) -> None:
+        assert repository.models.active_version() is None
+        self.register(repository, "old", "new")
+        for version in ("old", "new", "old"):
+            repository.models.activate(version)
+            assert repository.models.active_version() == version
+            assert [m.version for m in repository.models.all() if m.active] == [version]
+
+    def test_activating_an_unknown_one_leaves_the_active_one(self, repository: Repository) -> None:
+        self.register(repository, "old")
+        repository.models.activate("old")
+        with pytest.raises(UnknownModel, match="'new'"):
+            repository.models.activate("new")
+        assert repository.models.active_version() == "old"
+
+    def test_registering_again_changes_nothing(self, repository: Repository) -> None:
+        self.register(repository, "v")
+        repository.models.activate("v")
+        repository.models.register("v", {"D": 2}, b"other", NOW)
+        assert repository.models.artifact("v") == b"v"
+        assert repository.models.get("v").manifest == {"D": 1}
+        assert repository.models.get("v").active
+
+    def test_newest_first(self, repository: Repository) -> None:
+        self.register(repository, "a", "b", "c")
+        assert [model.version for model in repository.models.all()] == ["c", "b", "a"]
+
+    @pytest.mark.parametrize("method", ["get", "artifact"])
+    def test_unknown_version(self, repository: Repository, method: str) -> None:
+        with pytest.raises(UnknownModel, match="'x'"):
+            getattr(repository.models, method)("x")
+
+
+class TestBackbone:
+    def test_the_same_one_may_come_again(self, repository: Repository) -> None:
+        repository.claim_backbone(identity())
+        add_image(repository, 1)
+        repository.claim_backbone(identity())
+
+    def test_another_one_may_come_while_nothing_is_stored(self, repository: Repository) -> None:
+        repository.claim_backbone(identity("one"))
+        repository.queries.add(QueryRecord("q_1", NOW, NOW), FEATURES)  # nobody named it: it is dropped
+        repository.claim_backbone(identity("two"))
+        assert repository.counts().queries == 0
+
+    def test_another_one_is_refused_by_name_and_number(self, repository: Repository) -> None:
+        repository.claim_backbone(identity("one", D=6))
+        add_image(repository, 1)
+        add_image(repository, 2)
+        with pytest.raises(BackboneMismatch, match=r"2 images and 0 queries from backbone one-.*D = 6.*two-.*D = 7"):
+            repository.claim_backbone(identity("two", D=7))
+        repository.claim_backbone(identity("one", D=6))

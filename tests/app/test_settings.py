@@ -1,0 +1,82 @@
+"""Settings: from variables, checked, explained; and the folder that one process owns."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from app.errors import BadSettings, CannotStart, DataFolderInUse
+from app.settings import Settings, load_settings, settings_table
+from app.store.lock import own_data_folder
+from embedding.backbone import DEFAULT_BACKBONE
+
+
+def test_variables_are_read_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAMEKIND_PORT", "8001")
+    monkeypatch.setenv("SAMEKIND_MAX_K", "7")
+    monkeypatch.setenv("SAMEKIND_MODEL", "")  # as compose files leave it
+    settings = load_settings(port=8002, data_dir=None)
+    assert (settings.port, settings.max_k, settings.model, settings.data_dir) == (8002, 7, None, Path("samekind-data"))
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        pytest.param("SAMEKIND_PROT", "1", "SAMEKIND_PROT is no setting.*did you mean SAMEKIND_PORT", id="typo"),
+        pytest.param("SAMEKIND_ZZZZ", "1", "samekind settings", id="unlike any"),
+        pytest.param("SAMEKIND_PORT", "70000", "SAMEKIND_PORT.*70000", id="out of range"),
+        pytest.param("SAMEKIND_MAX_K", "many", "SAMEKIND_MAX_K.*'many'", id="no number"),
+        pytest.param("SAMEKIND_HOST", "0.0.0.0", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all"),  # noqa: S104
+        pytest.param("SAMEKIND_HOST", "::", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all, IPv6"),
+        pytest.param("SAMEKIND_HOST", "example.org", "SAMEKIND_ALLOW_ANONYMOUS", id="a name"),
+    ],
+)
+def test_what_stops_the_start(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(BadSettings, match=message):
+        load_settings()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
+def test_loopback_needs_no_word(host: str) -> None:
+    assert load_settings(host=host).host == host
+
+
+def test_anonymous_access_when_it_is_meant() -> None:
+    assert load_settings(host="0.0.0.0", allow_anonymous=True).allow_anonymous  # noqa: S104
+
+
+def test_every_setting_is_in_the_table_with_help() -> None:
+    rows = settings_table()
+    assert [row[0] for row in rows] == [f"SAMEKIND_{name.upper()}" for name in Settings.model_fields]
+    assert all(default and help_text.endswith(".") for _, default, help_text in rows)
+    assert ("SAMEKIND_PORT", "8000", "Port to listen on; 0 takes a free one.") in rows
+
+
+def test_the_default_backbone_is_the_one_of_the_package() -> None:
+    assert Settings().backbone == DEFAULT_BACKBONE
+
+
+def test_everything_lies_in_the_data_folder_by_default(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    assert settings.sql_url == f"sqlite:///{tmp_path}/samekind.db"
+    assert settings.blob_root == f"{tmp_path}/blobs"
+
+
+def test_one_owner_at_a_time_named_by_process_id(tmp_path: Path) -> None:
+    folder = tmp_path / "made" / "on demand"
+    with own_data_folder(folder):
+        with (
+            pytest.raises(DataFolderInUse, match=rf"on demand is in use by process {os.getpid()}"),
+            own_data_folder(folder),
+        ):
+            pass
+        assert (folder / "samekind.pid").exists()
+    with own_data_folder(folder):
+        pass
+
+
+def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotStart, match="file"), own_data_folder(tmp_path / "file"):
+        pass

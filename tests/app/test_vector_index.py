@@ -1,0 +1,187 @@
+"""What `app.ports.VectorIndex` promises, for each implementation, against a brute force in float64."""
+
+import threading
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.index.faiss_index import FaissIndex
+from app.ports import NewIndex, VectorIndex
+from app.records import Hit
+
+Vector = npt.NDArray[np.float32]
+
+IMPLEMENTATIONS: list[NewIndex] = [FaissIndex]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda kind: kind.__name__)
+def new_index(request: pytest.FixtureRequest) -> NewIndex:
+    kind: NewIndex = request.param
+    return kind
+
+
+def brute_force(stored: Mapping[int, Vector], query: Vector, k: int) -> list[Hit]:
+    """The promise as a formula: sum (x - y)^2 in float64, sorted by distance, then id."""
+    hits = [Hit(id_, float(np.square(v.astype(np.float64) - query).sum())) for id_, v in stored.items()]
+    return sorted(hits, key=lambda hit: (hit.squared_distance, hit.id))[:k]
+
+
+def filled(new_index: NewIndex, stored: Mapping[int, Vector]) -> VectorIndex:
+    d = len(next(iter(stored.values()))) if stored else 3
+    index = new_index(d, "v1")
+    if stored:
+        index.add(np.array(list(stored), np.int64), np.stack(list(stored.values())))
+    return index
+
+
+def vectors(d: int) -> st.SearchStrategy[Vector]:
+    """Few distinct coordinates, so that ties and duplicates are common; some far from 0, where squares cancel."""
+    coordinate = st.sampled_from([0.0, 0.1, -0.1, 1.0, 1e-3, 1e-25, 1e3 + 0.01, 1e3 + 0.02, 1e3 + 0.03])
+    return st.lists(coordinate, min_size=d, max_size=d).map(lambda values: np.array(values, np.float32))
+
+
+collections = st.integers(1, 9).flatmap(
+    lambda d: st.tuples(st.dictionaries(st.integers(0, 2**62), vectors(d), max_size=60), vectors(d))
+)
+
+
+@given(collections, st.integers(1, 70))
+def test_search_equals_brute_force(case: tuple[dict[int, Vector], Vector], k: int) -> None:
+    stored, query = case
+    if not stored:
+        return
+    for kind in IMPLEMENTATIONS:
+        assert filled(kind, stored).search(query, k) == brute_force(stored, query, k)
+
+
+@pytest.mark.parametrize("d", [1, 8, 16, 64, 256])
+@pytest.mark.parametrize("shift", [0.0, 1.0, 1000.0])
+def test_search_equals_brute_force_on_many_vectors(new_index: NewIndex, d: int, shift: float) -> None:
+    rng = np.random.default_rng(d)
+    matrix = (rng.normal(0, 1, (700, d)) + shift).astype(np.float32)
+    matrix[300:400] = matrix[:100]  # copies: ties of two
+    matrix[400:460] = matrix[7]  # and of many
+    stored = dict(enumerate(matrix))
+    index = filled(new_index, stored)
+    for query in matrix[::50]:
+        for k in (1, 5, 60, 699):
+            assert index.search(query, k) == brute_force(stored, query, k)
+
+
+def test_a_vector_is_at_distance_zero_from_its_copy_wherever_it_lies(new_index: NewIndex) -> None:
+    vector = np.full(16, 12345.678, np.float32)  # |x|^2 + |x|^2 - 2 x x is not 0 in float32 here
+    index = filled(new_index, {5: vector, 6: vector + 0.01})
+    assert index.search(vector, 1) == [Hit(5, 0.0)]
+
+
+def test_equal_distances_come_in_the_order_of_ids(new_index: NewIndex) -> None:
+    index = new_index(2, "v1")
+    for id_ in (9, 3, 7, 1, 5):
+        index.add(np.array([id_], np.int64), np.ones((1, 2), np.float32))
+    assert [hit.id for hit in index.search(np.zeros(2, np.float32), 3)] == [1, 3, 5]
+
+
+def test_empty_index_has_no_neighbours(new_index: NewIndex) -> None:
+    index = new_index(4, "v1")
+    assert len(index) == 0
+    assert index.search(np.zeros(4, np.float32), 5) == []
+    assert index.remove(3) is False
+
+
+def test_k_beyond_the_number_of_vectors_gives_all(new_index: NewIndex) -> None:
+    index = filled(new_index, {1: np.zeros(2, np.float32), 2: np.ones(2, np.float32)})
+    assert len(index.search(np.zeros(2, np.float32), 10)) == 2
+
+
+def test_an_id_added_again_is_replaced(new_index: NewIndex) -> None:
+    old, new = np.zeros((1, 3), np.float32), np.ones((1, 3), np.float32)
+    index = new_index(3, "v1")
+    for embedding in (old, new):
+        index.add(np.array([4], np.int64), embedding)
+    assert len(index) == 1
+    assert index.search(new[0], 5) == [Hit(4, 0.0)]
+
+
+def test_removed_ids_are_gone_and_others_stay(new_index: NewIndex) -> None:
+    stored = {id_: np.full(3, id_, np.float32) for id_ in range(10)}
+    index = filled(new_index, stored)
+    assert index.remove(0) is True
+    assert index.remove(6) is True
+    assert index.remove(6) is False
+    del stored[0], stored[6]
+    assert index.search(np.zeros(3, np.float32), 20) == brute_force(stored, np.zeros(3, np.float32), 20)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 8), vectors(3)), max_size=40), vectors(3))
+def test_any_sequence_of_changes_equals_a_dict(changes: list[tuple[bool, int, Vector]], query: Vector) -> None:
+    for kind in IMPLEMENTATIONS:
+        index, stored = kind(3, "v1"), {}
+        for is_add, id_, vector in changes:
+            if is_add:
+                index.add(np.array([id_], np.int64), vector[None])
+                stored[id_] = vector
+            else:
+                assert index.remove(id_) is (stored.pop(id_, None) is not None)
+        assert len(index) == len(stored)
+        assert index.search(query, 9) == brute_force(stored, query, 9)
+
+
+def test_it_carries_its_stamp(new_index: NewIndex) -> None:
+    index = new_index(7, "abc")
+    assert (index.embedding_dim, index.model_version) == (7, "abc")
+
+
+@pytest.mark.parametrize(
+    ("ids", "embeddings", "message"),
+    [
+        pytest.param([1, 1], np.zeros((2, 3)), "twice", id="id twice in one call"),
+        pytest.param([1], np.zeros((1, 4)), r"\(1, 3\)", id="another d"),
+        pytest.param([1], np.full((1, 3), np.nan), "finite", id="NaN"),
+    ],
+)
+def test_what_it_cannot_hold_is_refused(new_index: NewIndex, ids: list[int], embeddings: Vector, message: str) -> None:
+    index = new_index(3, "v1")
+    with pytest.raises(ValueError, match=message):
+        index.add(np.array(ids, np.int64), embeddings.astype(np.float32))
+    assert len(index) == 0
+
+
+def test_searches_during_changes_see_whole_states(new_index: NewIndex) -> None:
+    """Each written vector is (id, id, id): a search that saw half a change would return another distance."""
+    index = new_index(3, "v1")
+    failures: list[Hit] = []
+    done = threading.Event()
+
+    def search() -> None:
+        while not done.is_set():
+            failures.extend(hit for hit in index.search(np.zeros(3, np.float32), 50) if not _is_whole(hit))
+
+    _while_searching(search, done, lambda: _add_and_remove(index, 400))
+    assert failures == []
+
+
+def _is_whole(hit: Hit) -> bool:
+    return hit.squared_distance == 3 * hit.id**2
+
+
+def _add_and_remove(index: VectorIndex, count: int) -> None:
+    for id_ in range(count):
+        index.add(np.array([id_], np.int64), np.full((1, 3), id_, np.float32))
+        if id_ % 3 == 0:
+            index.remove(id_ // 2)
+
+
+def _while_searching(search: Callable[[], None], done: threading.Event, change: Callable[[], None]) -> None:
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        change()
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
