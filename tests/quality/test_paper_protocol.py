@@ -1,0 +1,48 @@
+"""mprec@10 on the three real image sets, through the trainer's own commands with their defaults.
+
+The bounds are the project's promises; the settings were chosen on validation splits (docs/decisions/0004).
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.timeout(1200)  # seconds: the first run extracts the features of up to 4,485 pictures
+
+
+def trainer(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "trainer", *map(str, arguments)], check=True)
+
+
+def table(source: Path, folder: Path, *settings: str) -> dict[str, float]:
+    """Train, evaluate, and read mprec@10 by method."""
+    trainer("train", source, "--out", folder / "run", *settings)
+    trainer("evaluate", source, "--model", folder / "run" / "model.safetensors", "--json", folder / "table.json")
+    rows = json.loads((folder / "table.json").read_text())
+    return {row["method"].split(" (")[0]: row["mprec_at_k"]["10"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "least"),
+    [
+        ("scene15", ("--d", "8"), 86.0),
+        ("scene15", ("--d", "16"), 87.0),
+        ("scene15", ("--d", "8", "--optimiser", "one-pair"), 86.0),
+        ("fmd", ("--d", "16"), 61.0),
+        ("clothing10", ("--d", "16"), 75.0),
+    ],
+    ids=["scene15-d8", "scene15-d16", "scene15-d8-one-pair", "fmd-d16", "clothing10-d16"],
+)
+def test_mprec_at_10(image_sets: Path, tmp_path: Path, name: str, settings: tuple[str, ...], least: float) -> None:
+    scores = table(image_sets / f"{name}.csv", tmp_path, *settings)
+    assert scores["nml"] >= least
+    assert scores["nml"] > max(scores["raw features"], scores["PCA"])
+
+
+def test_raw_features_of_scene15_are_those_of_the_reference(image_sets: Path, tmp_path: Path) -> None:
+    """83.4 was measured with an independent script; another decoder, layer order or crop would show here."""
+    scores = table(image_sets / "scene15.csv", tmp_path, "--d", "8", "--steps", "1")
+    assert scores["raw features"] == pytest.approx(83.4, abs=0.5)

@@ -1,0 +1,95 @@
+"""README and documents are true: settings, commands, links, the compose file."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from app.settings import PREFIX, settings_table
+from tests.conftest import ROOT
+from trainer.cli import app as trainer_app
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
+)
+
+
+def commands(program: str) -> list[list[str]]:
+    """Every line of README's shell blocks that starts with the program."""
+    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line, comments=True) for line in lines if line.startswith(f"{program} ")]
+
+
+def test_the_settings_table_is_the_one_of_the_code() -> None:
+    (table,) = re.findall(r"<!-- settings -->\n(.*?)\n<!-- /settings -->", README, re.DOTALL)
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    assert [tuple(row) for row in rows] == settings_table()
+
+
+def test_make_targets_exist() -> None:
+    targets = [command[1] for command in commands("make")]
+    assert targets == ["demo", "test"]
+    for target in targets:
+        subprocess.run(["make", "--dry-run", "--silent", target], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_trainer_commands_parse() -> None:
+    found = commands("trainer")
+    assert {command[1] for command in found} == {"train", "evaluate"}
+    group: Any = get_command(trainer_app)
+    for command in found:
+        group.commands[command[1]].make_context(command[1], command[2:])
+
+
+def test_samekind_commands_parse() -> None:
+    for command in commands("samekind"):
+        done = subprocess.run([sys.executable, "-m", "app.cli", command[1], "--help"], capture_output=True, check=True)
+        for option in (word for word in command[2:] if word.startswith("--")):
+            assert option in done.stdout.decode()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", document.read_text(encoding="utf-8")):
+        if not target.startswith("https://"):
+            assert (document.parent / target).exists(), target
+
+
+def test_named_files_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text() + (ROOT / "docs" / "architecture.md").read_text()
+    names = re.findall(r"`((?:tests|app|embedding|trainer|docs)/[\w/.]+)`", text)
+    assert names
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def test_compose_names_settings_and_services_that_exist() -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    assert set(compose["services"]) == {"server", "trainer"}
+    known = {name for name, _, _ in settings_table()}
+    for service in compose["services"].values():
+        assert {name for name in service["environment"] if name.startswith(PREFIX)} <= known
+        for volume in service["volumes"]:
+            source = volume.split(":")[0]
+            assert source.startswith((".", "$")) or source in compose["volumes"]
+    assert compose["services"]["server"]["ports"][0].startswith("127.0.0.1:")
+
+
+def test_the_image_copies_what_it_builds_from() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    sources = [
+        word for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]
+    ]
+    assert {"pyproject.toml", "constraints.txt", "app", "embedding", "trainer"} <= set(sources)
+    for source in sources:
+        assert (ROOT / source).exists()
+        assert f"!{source.split('/')[0]}" in ignored
+    assert "USER samekind" in dockerfile
