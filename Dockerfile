@@ -20,5 +20,5 @@ ENV PATH=/venv/bin:$PATH NUMBA_CACHE_DIR=/tmp/numba SAMEKIND_DATA_DIR=/data
 USER samekind
 VOLUME /data
 EXPOSE 8000
-HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz')"]
+HEALTHCHECK --start-period=60s CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/readyz', timeout=5)"]
 CMD ["samekind", "serve", "--host", "0.0.0.0"]

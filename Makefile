@@ -27,7 +27,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(INSTALLED)
-	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)")
+	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)") $(if $(PORT),--port $(PORT))
 
 test: check
 	$(BIN)/python -m pytest

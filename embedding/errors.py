@@ -6,7 +6,7 @@
     |   |-- BrokenImage          the right format, but truncated or damaged
     |   `-- ImageTooLarge        over the byte limit or the pixel limit
     |-- BadFeatures              NaN, negative, or of another D than the embedding
-    |-- BadPairs                 no pairs, a self pair, a contradiction
+    |-- BadPairs                 no pairs, a self pair, a line that is none
     |-- BackboneUnavailable      unknown name, or its weights are not on this machine
     `-- ModelFileError           the model file cannot be used
         |-- BrokenModelFile      not a model file, truncated, or its checksum differs
@@ -57,7 +57,7 @@ class BadFeatures(EmbeddingError):
 
 
 class BadPairs(EmbeddingError):
-    """Pairs that cannot be learned from: none, a self pair, an unknown image."""
+    """Pairs that say nothing: none at all, an image with itself, a line that is no pair."""
 
 
 class BackboneUnavailable(EmbeddingError):

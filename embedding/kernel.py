@@ -8,8 +8,8 @@ adds nothing to the value and nothing to the derivative, so zeros of x are skipp
 
 Not to be confused with scikit-learn's `additive_chi2_kernel`, which is -sum (x - y)^2 / (x + y).
 
-Each function runs on the CPU as compiled, sparse-aware code (`embedding._kernel_cpu`) and on other devices in plain
-torch, in blocks, so that no array of n x d x D elements is ever made.
+Tensors on the CPU go through compiled, sparse-aware code (`embedding._kernel_cpu`), those on other devices through
+plain torch in blocks; no array of n x d x D elements is ever made.
 
 Source: Sharma and Schiele, ICCV 2015, the section on nonlinear embeddings (kernel, derivative and Algorithm 1).
 """
@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.function import once_differentiable
 
 from embedding import _kernel_cpu
 from embedding.errors import BadFeatures
@@ -69,6 +70,7 @@ class _ShiftedChi2Kernel(torch.autograd.Function):
         return _kernel_in_blocks(x, landmarks)
 
     @staticmethod
+    @once_differentiable  # a second derivative would get lost in numpy
     def backward(ctx: Any, upstream: torch.Tensor) -> tuple[None, torch.Tensor]:
         x, landmarks = ctx.saved_tensors
         return None, shifted_chi2_kernel_vjp(x, landmarks, upstream)
@@ -116,4 +118,8 @@ def _check_shapes(x: torch.Tensor, landmarks: torch.Tensor) -> None:
     if x.ndim != 2 or landmarks.ndim != 2 or x.shape[1] != landmarks.shape[1]:
         raise BadFeatures(
             f"x must be (n, D) and landmarks (d, D) with the same D, got {tuple(x.shape)} and {tuple(landmarks.shape)}."
+        )
+    if x.dtype != landmarks.dtype or x.device != landmarks.device:
+        raise BadFeatures(
+            f"x and landmarks must be alike, got {x.dtype} on {x.device} and {landmarks.dtype} on {landmarks.device}."
         )

@@ -6,9 +6,7 @@ of the manifest, so a flipped bit or an edited field is noticed.
 
 import hashlib
 import json
-import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,6 +19,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from embedding.backbone import BackboneIdentity
+from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
 from embedding.metric import Chi2Metric, LinearMetric, Metric
 
@@ -94,7 +93,7 @@ class Model:
         tensors = _tensors_of(self.metric)
         manifest = self._manifest()
         manifest["sha256"] = _checksum(manifest, tensors)
-        content: bytes = save_tensors(tensors, metadata={_METADATA_KEY: json.dumps(manifest, sort_keys=True)})
+        content: bytes = save_tensors(tensors, metadata={_METADATA_KEY: _as_json(manifest)})
         return content
 
     def _manifest(self) -> dict[str, Any]:
@@ -117,13 +116,8 @@ class Model:
 
 
 def save_model(model: Model, path: Path) -> None:
-    """Write the file beside its final name, flush it to disk, then rename: a crash leaves the old file or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        file.write(model.to_bytes())
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    """Write the model file, whole or not at all."""
+    write_whole(path, model.to_bytes())
 
 
 def load_model(path: Path) -> Model:
@@ -172,7 +166,7 @@ def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:
         (length,) = struct.unpack_from("<Q", content)
         header = json.loads(content[8 : 8 + length])
         manifest = json.loads(header["__metadata__"][_METADATA_KEY])
-    except (struct.error, ValueError, KeyError, TypeError, OverflowError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BrokenModelFile(f"{origin} is not a model file of this program ({len(content)} bytes).") from error
     if not isinstance(manifest, dict):
         raise BrokenModelFile(f"{origin} has a manifest that is no JSON object.")
@@ -196,8 +190,13 @@ def _metric_of(kernel: str, tensors: _Tensors) -> Metric:
     raise ValueError(f"unknown kernel {kernel!r}")
 
 
+def _as_json(manifest: Mapping[str, Any]) -> str:
+    """The one spelling that the checksum is taken over. NaN is refused: it is no JSON, and others could not read it."""
+    return json.dumps(manifest, sort_keys=True, allow_nan=False)
+
+
 def _checksum(manifest: Mapping[str, Any], tensors: _Tensors) -> str:
-    digest = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode())
+    digest = hashlib.sha256(_as_json(manifest).encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())
         digest.update(tensors[name].tobytes())

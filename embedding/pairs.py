@@ -43,11 +43,10 @@ def read_pairs(path: Path) -> list[Pair]:
 
     Raises: BadPairs with the line number for a line that is no pair, and for a file without any.
     """
-    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else _jsonl_rows(path)
     pairs = []
-    for line, row in rows:
+    for line, row in _rows(path):
         try:
-            pairs.append(Pair(str(row["left"]), str(row["right"]), _as_bool(row["similar"])))
+            pairs.append(Pair(_as_id(row["left"]), _as_id(row["right"]), _as_bool(row["similar"])))
         except (BadPairs, KeyError, TypeError, ValueError) as error:
             reason = f"the field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise BadPairs(f"{path}, line {line}: {reason} (each line needs left, right, similar).") from error
@@ -73,9 +72,17 @@ def contradictions(pairs: Iterable[Pair]) -> set[tuple[str, str]]:
     return {pair.key for pair in pairs if verdict.setdefault(pair.key, pair.similar) != pair.similar}
 
 
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    try:
+        yield from _csv_rows(path) if path.suffix.lower() == ".csv" else _jsonl_rows(path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadPairs(f"{path} is not a text file in UTF-8: {error}.") from error
+
+
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
+        reader.fieldnames = [column.strip() for column in reader.fieldnames or []]
         for row in reader:
             yield reader.line_num, dict(row)
 
@@ -89,6 +96,12 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                 yield number, json.loads(line)
             except ValueError as error:
                 raise BadPairs(f"{path}, line {number}: not JSON ({error}).") from error
+
+
+def _as_id(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"an id is a text, got {value!r}")
+    return value
 
 
 def _as_bool(value: object) -> bool:

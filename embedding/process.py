@@ -28,8 +28,8 @@ def keep_freed_memory() -> None:
 def use_threads(threads: int) -> int:
     """Give torch this many threads, 0 means one per core; returns the number.
 
-    OMP_NUM_THREADS=1 must stand in the environment before FAISS or torch are imported (FAISS reads it once, and with
-    more threads than free cores its searches are 20 times slower); torch's own number is therefore set here.
+    A server must have OMP_NUM_THREADS=1 in its environment before FAISS or torch are imported (FAISS reads it once, and
+    with more threads than free cores its searches are 20 times slower); torch's own number is therefore set here.
     """
     import torch
 

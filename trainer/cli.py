@@ -32,7 +32,7 @@ BackboneName = Annotated[
 ]
 Weights = Annotated[Path | None, typer.Option(help="Local file with the backbone's weights.")]
 Download = Annotated[bool, typer.Option("--allow-download", help="Fetch missing weights from the internet.")]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, mps.")]
+Device = Annotated[str, typer.Option(help="Where the backbone runs: auto, cpu, cuda, mps.")]
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of the feature cache [default: $TRAINER_CACHE or the user's].")
 ]
@@ -122,22 +122,16 @@ def evaluate(
 ) -> None:
     """Print mprec@K of raw features, PCA and the models on the test images, by the paper's protocol."""
     from embedding.model_file import load_model
-    from trainer.comparison import compare, format_scores
+    from trainer.comparison import check_unseen, compare, format_scores, least_test_fraction
     from trainer.dataset import read_source
 
     models = [(str(path), load_model(path)) for path in model]
     read = read_source(source, root)
-    first = models[0][1]
-    fraction = (
-        test_fraction if test_fraction is not None else first.training.get("config", {}).get("test_fraction", 0.0)
-    )
-    if read.splits is None and not fraction:
-        raise TrainerError(
-            f"{source} has no test split and the model was trained on all of it, so a score would mean nothing: "
-            "train with --test-fraction 0.25, or give a CSV with a split column."
-        )
+    fraction = least_test_fraction(models) if test_fraction is None else test_fraction
+    if read.splits is None:
+        check_unseen(models, fraction)
     ks = _whole_numbers(k)
-    loaded = _backbone(first.backbone.name, weights, allow_download, device, threads)
+    loaded = _backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
     scores = compare(read, models, loaded, ks, fraction, _cache(cache))
     typer.echo(format_scores(scores))
     if json_out is not None:

@@ -17,7 +17,7 @@ from trainer.errors import BadDataset
 from trainer.evaluation import mean_precision_at_k
 from trainer.image_set import load_image_set
 
-__all__ = ["Score", "compare", "fit_pca", "format_scores"]
+__all__ = ["Score", "check_unseen", "compare", "fit_pca", "format_scores", "least_test_fraction"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,34 @@ def compare(
     for name, model in models:
         scores.append(score(f"{model.method} ({name})", model.metric.embed(features)))
     return scores
+
+
+def least_test_fraction(models: Sequence[tuple[str, Model]]) -> float:
+    """The share of images that all the models left out when they were trained on a source without a split."""
+    return min(_test_fraction(model) for _, model in models)
+
+
+def check_unseen(models: Sequence[tuple[str, Model]], test_fraction: float) -> None:
+    """Refuse to measure a model on images that it has learned from. A smaller test part lies within a larger one.
+
+    Raises: BadDataset.
+    """
+    if test_fraction <= 0:
+        raise BadDataset(
+            "The source has no test split and a model was trained on all of it, so a score would mean nothing: "
+            "train with --test-fraction 0.25, or give a CSV with a split column."
+        )
+    for name, model in models:
+        own = _test_fraction(model)
+        if own < test_fraction:
+            raise BadDataset(
+                f"{name} was trained with --test-fraction {own:g}, so it has seen part of the test images at "
+                f"{test_fraction:g}: evaluate at {own:g} or less, or train it again."
+            )
+
+
+def _test_fraction(model: Model) -> float:
+    return float(model.training.get("config", {}).get("test_fraction", 0.0))
 
 
 def fit_pca(features: npt.NDArray[np.float32], d: int) -> LinearMetric:

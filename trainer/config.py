@@ -1,7 +1,7 @@
 """The settings of one training run. Checked when built, written to the run folder, compared on resume."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from trainer.errors import BadConfig
@@ -26,7 +26,7 @@ class MiniBatch:
 
     def __post_init__(self) -> None:
         _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _require(self.learning_rate > 0, "learning_rate", self.learning_rate, "greater than 0")
+        _require(0 < self.learning_rate < inf, "learning_rate", self.learning_rate, "greater than 0 and finite")
         _require(self.m >= 0, "m", self.m, "0 or greater")
         _require(0 <= self.feature_dropout < 1, "feature_dropout", self.feature_dropout, "in [0, 1)")
         _require(self.classes_per_batch >= 2, "classes_per_batch", self.classes_per_batch, "at least 2")
@@ -46,7 +46,7 @@ class OnePair:
 
     def __post_init__(self) -> None:
         _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _require(self.learning_rate > 0, "learning_rate", self.learning_rate, "greater than 0")
+        _require(0 < self.learning_rate < inf, "learning_rate", self.learning_rate, "greater than 0 and finite")
         _require(self.m >= 0, "m", self.m, "0 or greater")
         _require(self.pairs >= 2, "pairs", self.pairs, "at least 2")
 
@@ -66,24 +66,17 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         _require(self.d >= 1, "d", self.d, "at least 1")
-        _require(self.b > 0, "b", self.b, "greater than 0")
-        _require(self.initialisation in ("data-scaled", "paper"), "initialisation", self.initialisation, "known")
+        _require(0 < self.b < inf, "b", self.b, "greater than 0 and finite")
+        kinds = ("data-scaled", "paper")
+        _require(self.initialisation in kinds, "initialisation", self.initialisation, "data-scaled or paper")
+        m = self.optimiser.m  # similar pairs are asked to be closer than b - m
+        _require(m < self.b, "m", m, f"less than b = {self.b}")
         _require(0 <= self.validation_fraction <= 0.5, "validation_fraction", self.validation_fraction, "in [0, 0.5]")
         _require(0 <= self.test_fraction <= 0.9, "test_fraction", self.test_fraction, "in [0, 0.9]")
         _require(self.seed >= 0, "seed", self.seed, "0 or greater")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> "TrainConfig":
-        """Raises: BadConfig for an unknown field."""
-        try:
-            optimiser = dict(fields["optimiser"])
-            kind = {"mini-batch": MiniBatch, "one-pair": OnePair}[optimiser["name"]]
-            return cls(**{**fields, "optimiser": kind(**optimiser)})
-        except (KeyError, TypeError) as error:
-            raise BadConfig(f"Not the settings of a run: {error}.") from error
 
 
 def _require(holds: bool, name: str, value: object, allowed: str) -> None:

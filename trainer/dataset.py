@@ -9,7 +9,8 @@
 import csv
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,17 +69,16 @@ def held_out(
     least one picture in the part that is not held out, and one of six or more gives at least two: a single one would
     have no partner there. `purpose` ("test", "validation") makes two choices independent.
     """
-    mask = np.zeros(len(digests), bool)
     order = [hashlib.sha256(purpose.encode() + digest).digest() for digest in digests]
     groups: dict[str, list[int]] = {}
+    held: set[bytes] = set()
     for i, label in enumerate(labels if labels is not None else [""] * len(digests)):
         groups.setdefault(label, []).append(i)
     for members in groups.values():
         distinct = sorted({order[i] for i in members})
         least = 2 if fraction > 0 and len(distinct) >= 6 else 0
-        chosen = set(distinct[: min(max(round(fraction * len(distinct)), least), len(distinct) - 1)])
-        mask[[i for i in members if order[i] in chosen]] = True
-    return mask
+        held.update(distinct[: min(max(round(fraction * len(distinct)), least), len(distinct) - 1)])
+    return np.array([content in held for content in order], bool)
 
 
 def _from_folder(root: Path) -> Source:
@@ -96,11 +96,9 @@ def _from_folder(root: Path) -> Source:
 
 
 def _from_csv(path: Path, root: Path) -> Source:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        rows = [(reader.line_num, row) for row in reader]
+    rows = _csv_rows(path)
     for line, row in rows:
-        if not row["path"] or not row["label"]:
+        if not row.get("path") or not row.get("label"):
             raise BadDataset(f"{path}, line {line}: path and label must not be empty.")
     splits = [row["split"] for _, row in rows] if rows and "split" in rows[0][1] else None
     for (line, _), split in zip(rows, splits or [], strict=False):
@@ -155,8 +153,23 @@ def _default_root(path: Path) -> Path:
 
 
 def _csv_columns(path: Path) -> set[str]:
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            return {column.strip() for column in next(csv.reader(file), [])}
-        except (UnicodeDecodeError, csv.Error) as error:
-            raise BadDataset(f"{path} is not a CSV file in UTF-8: {error}.") from error
+    with _readable(path), path.open(newline="", encoding="utf-8-sig") as file:
+        return {column.strip() for column in next(csv.reader(file), [])}
+
+
+def _csv_rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """Line number and fields of every row; blank lines are passed over, missing fields are empty."""
+    with _readable(path), path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.DictReader(file, restval="")
+        reader.fieldnames = [column.strip() for column in reader.fieldnames or []]
+        return [(reader.line_num, row) for row in reader]
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadDataset(f"{path} is not a CSV file in UTF-8: {error}.") from error
+    except OSError as error:
+        raise BadDataset(f"{path} cannot be read: {error.strerror}.") from error

@@ -4,6 +4,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import roc_auc_score
 
+from trainer.errors import BadDataset
 from trainer.sampling import PairIndices
 
 __all__ = ["all_pairs", "mean_precision_at_k", "pair_auc", "squared_distances"]
@@ -17,7 +18,8 @@ def mean_precision_at_k(vectors: npt.NDArray[np.float32], labels: npt.NDArray[np
     distance, averaged over the queries of a class, then over classes. Between 0 and 1.
 
     vectors: (n, d), labels: (n,). Equal distances are ranked by position. With fewer than K others, all of them count.
-    Memory is O(block x n), not O(n x n). Source: Sharma and Schiele, ICCV 2015, experimental setup.
+    The only image of a class has nothing to find and scores 0. Memory is O(block x n), not O(n x n).
+    Raises: BadDataset for fewer than two images. Source: Sharma and Schiele, ICCV 2015, experimental setup.
 
     >>> vectors = np.array([[0.0], [0.1], [1.0], [1.1]], np.float32)
     >>> mean_precision_at_k(vectors, np.array([0, 0, 1, 1]), k=1)
@@ -25,30 +27,33 @@ def mean_precision_at_k(vectors: npt.NDArray[np.float32], labels: npt.NDArray[np
     >>> mean_precision_at_k(vectors, np.array([0, 0, 1, 1]), k=3)
     0.3333333333333333
     """
-    n = len(vectors)
-    k = min(k, n - 1)
-    precision = np.empty(n)
-    exact = vectors.astype(np.float64)  # |x|^2 + |y|^2 - 2xy cancels in float32
-    norms = np.square(exact).sum(1)
-    step = max(1, _BLOCK_ELEMENTS // n)
-    for start in range(0, n, step):
-        block = slice(start, min(n, start + step))
-        distances = norms[block, None] + norms[None] - 2 * exact[block] @ exact.T  # (block, n)
-        distances[np.arange(len(distances)), np.arange(block.start, block.stop)] = np.inf  # not its own neighbour
-        nearest = _k_smallest(distances, k)
-        precision[block] = (labels[nearest] == labels[block, None]).mean(1)
+    nearest = _nearest_others(vectors.astype(np.float64), k)
+    precision = (labels[nearest] == labels[:, None]).mean(1)  # (n,)
     per_class = np.bincount(labels, weights=precision) / np.maximum(np.bincount(labels), 1)
     return float(per_class[np.unique(labels)].mean())
 
 
-def _k_smallest(distances: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
-    """Positions (rows, k) of the k smallest of each row, equal values by position."""
-    bound = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    result = np.empty((len(distances), k), np.int64)
-    for row, (values, limit) in enumerate(zip(distances, bound, strict=True)):
-        candidates = np.flatnonzero(values <= limit[0])
-        result[row] = candidates[np.argsort(values[candidates], kind="stable")[:k]]
-    return result
+def _nearest_others(vectors: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
+    """Positions (n, min(k, n - 1)) of each vector's nearest others, equal distances by position."""
+    n = len(vectors)
+    if n < 2:
+        raise BadDataset(f"Precision needs a query and at least one other image, got {n} images.")
+    k = min(k, n - 1)
+    norms = np.square(vectors).sum(1)
+    nearest = np.empty((n, k), np.int64)
+    step = max(1, _BLOCK_ELEMENTS // n)
+    for start in range(0, n, step):
+        block = np.arange(start, min(n, start + step))
+        approximate = norms[block, None] + norms - 2 * vectors[block] @ vectors.T  # (block, n)
+        approximate[np.arange(len(block)), block] = np.inf  # not its own neighbour
+        # What the k-th may be off by, and the others too: rounding of the products, relative to the longest vectors.
+        slack = 1e-12 * (norms[block] + norms.max())
+        bounds = np.partition(approximate, k - 1, axis=1)[:, k - 1] + slack
+        for query, row, bound in zip(block, approximate, bounds, strict=True):
+            candidates = np.flatnonzero(row <= bound)
+            distances = np.square(vectors[candidates] - vectors[query]).sum(1)  # exact enough for ties to be ties
+            nearest[query] = candidates[np.argsort(distances, kind="stable")[:k]]
+    return nearest
 
 
 def squared_distances(embeddings: npt.NDArray[np.float32], pairs: PairIndices) -> npt.NDArray[np.float32]:
@@ -62,12 +67,7 @@ def pair_auc(distances: npt.NDArray[np.float32], similar: npt.NDArray[np.bool_])
     return float(roc_auc_score(similar, -distances))
 
 
-def all_pairs(labels: npt.NDArray[np.int64], limit: int, rng: np.random.Generator) -> PairIndices:
-    """All pairs of labelled images, or an even sample of `limit` of them where there are more."""
-    n = len(labels)
-    if n * (n - 1) // 2 <= limit:
-        left, right = np.triu_indices(n, k=1)
-    else:
-        left = rng.integers(n, size=limit)
-        right = (left + rng.integers(1, n, size=limit)) % n
+def all_pairs(labels: npt.NDArray[np.int64]) -> PairIndices:
+    """All n (n - 1) / 2 pairs of labelled images. labels: (n,)."""
+    left, right = np.triu_indices(len(labels), k=1)
     return PairIndices(left, right, labels[left] == labels[right])

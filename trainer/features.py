@@ -1,6 +1,5 @@
 """Files -> features, each content extracted once: a cache on disk keyed by the content's sha256 and the backbone."""
 
-import csv
 import hashlib
 import os
 import sqlite3
@@ -14,15 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image
 from tqdm import tqdm
 
-from embedding.backbone import Backbone
+from embedding.backbone import Backbone, Pixels
 from embedding.errors import BadImage
 from embedding.image import decode_image
 from trainer.errors import BadDataset
 
-__all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract", "write_bad_images"]
+__all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract"]
 
 # Images a step: large enough for the convolutions, small enough that their activations fit malloc's reuse limit.
 _BATCH = 16
@@ -102,23 +100,26 @@ def _extract_missing(
 ) -> dict[bytes | str, str]:
     """Add the features of `missing` to the cache and to `rows`; returns the reasons of those that cannot be had."""
     reasons: dict[bytes | str, str] = {}
-    decoded = zip(missing, _decoded_ahead(pool, list(missing.values())), strict=True)
+    prepared = zip(missing, _prepared_ahead(pool, backbone, list(missing.values())), strict=True)
     with tqdm(total=len(missing), desc="features", unit="image", disable=not missing) as progress:
-        while batch := list(islice(decoded, _BATCH)):
-            good = {digest: image for digest, image in batch if not isinstance(image, str)}
-            reasons |= {digest: image for digest, image in batch if isinstance(image, str)}
-            features = backbone.features(list(good.values()))
+        while batch := list(islice(prepared, _BATCH)):
+            good = {digest: pixels for digest, pixels in batch if not isinstance(pixels, str)}
+            reasons |= {digest: reason for digest, reason in batch if isinstance(reason, str)}
+            features = backbone.features_of(list(good.values()))
             cache.put(list(good), features)
             rows.update(zip(good, features, strict=True))
             progress.update(len(batch))
     return reasons
 
 
-def _decoded_ahead(pool: ThreadPoolExecutor, paths: Sequence[Path]) -> Iterator[Image.Image | str]:
-    """Decode in order, a few batches before they are asked for: a plain map would hold every picture in memory."""
-    waiting: deque[Future[Image.Image | str]] = deque()
+def _prepared_ahead(pool: ThreadPoolExecutor, backbone: Backbone, paths: Sequence[Path]) -> Iterator[Pixels | str]:
+    """Decode and shrink in order, a few batches before they are asked for.
+
+    Only the small inputs wait, never decoded pictures: those may take 180 MB each.
+    """
+    waiting: deque[Future[Pixels | str]] = deque()
     for path in paths:
-        waiting.append(pool.submit(_decoded, path))
+        waiting.append(pool.submit(_prepared, path, backbone))
         if len(waiting) > 3 * _BATCH:
             yield waiting.popleft().result()
     while waiting:
@@ -134,18 +135,11 @@ def _digest(path: Path) -> bytes | str:
         return f"cannot be read: {error.strerror}"
 
 
-def _decoded(path: Path) -> Image.Image | str:
+def _prepared(path: Path, backbone: Backbone) -> Pixels | str:
+    """The input of the backbone, or why there is none."""
     try:
-        return decode_image(path.read_bytes())
+        return backbone.preprocess(decode_image(path.read_bytes()))
     except BadImage as error:
         return str(error)
     except OSError as error:
         return f"cannot be read: {error.strerror}"
-
-
-def write_bad_images(path: Path, bad: Sequence[tuple[Path, str]]) -> None:
-    """A CSV of the files that were left out: path, reason."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["path", "reason"])
-        writer.writerows(bad)

@@ -1,6 +1,7 @@
 """The training loops: from features and pairs to L. One phase of a run each; a killed phase goes on where it was."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,7 +14,7 @@ from embedding.kernel import shifted_chi2_kernel
 from trainer.config import MiniBatch, OnePair, TrainConfig
 from trainer.initialisation import initial_landmarks
 from trainer.loss import balanced_mean, pair_hinge
-from trainer.one_pair import descend
+from trainer.one_pair import SparseRows, descend
 from trainer.run import Checkpoint, Run
 from trainer.sampling import BatchSampler, ClassBatches, Labels, PairBatches, PairIndices, draw_pairs, generator
 
@@ -62,7 +63,14 @@ class _Optimiser(Protocol):
 
 
 def fit_landmarks(data: TrainingData, config: TrainConfig, run: Run, phase: str) -> npt.NDArray[np.float32]:
-    """Learn L of shape (d, D). The same data, settings and phase give the same L, interrupted or not."""
+    """Learn L of shape (d, D). The same data, settings and phase give the same L, interrupted or not, on any number
+    of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
+    """
+    with _one_thread():
+        return _fit(data, config, run, phase)
+
+
+def _fit(data: TrainingData, config: TrainConfig, run: Run, phase: str) -> npt.NDArray[np.float32]:
     settings = config.optimiser
     optimiser: _Optimiser
     if isinstance(settings, MiniBatch):
@@ -78,6 +86,16 @@ def fit_landmarks(data: TrainingData, config: TrainConfig, run: Run, phase: str)
             progress.set_postfix({name: f"{value:.3g}" for name, value in means.items()}, refresh=False)
             progress.update(last - first)
     return optimiser.landmarks()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _resume(optimiser: _Optimiser, run: Run, phase: str) -> int:
@@ -120,6 +138,8 @@ class _MiniBatchAdam:
     def _step(self, step: int) -> dict[str, float]:
         settings, rng = self._settings, generator(self._config.seed, self._phase, step)
         batch = self._sampler.batch(rng)
+        # The same features are left out for all images of a step. Dividing by the share that stays keeps distances at
+        # about their size; it is exact for a linear map only, which a regulariser need not be.
         kept = torch.from_numpy(rng.random(self._features.shape[1]) >= settings.feature_dropout)
         x = self._features[batch.rows] * (kept / (1 - settings.feature_dropout))  # (r, D)
         embeddings = shifted_chi2_kernel(x, self._landmarks) / self._scale  # (r, d)
@@ -154,7 +174,7 @@ class _OnePairSgd:
 
     def __init__(self, data: TrainingData, config: TrainConfig, settings: OnePair, phase: str):
         self._config, self._settings, self._phase = config, settings, phase
-        self._histograms = data.histograms
+        self._histograms = SparseRows.of(data.histograms)
         feature_dim = data.histograms.shape[1]
         rng = generator(config.seed, phase + " start", 0)
         start = initial_landmarks(config.initialisation, config.d, feature_dim, rng)

@@ -10,12 +10,13 @@ checkpoint.safetensors where to go on after a kill; gone when the run is done
 model.safetensors      the result
 """
 
+import csv
+import io
 import json
-import os
 import platform
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +27,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from embedding.durable import write_whole
 from trainer.config import TrainConfig
 from trainer.errors import RunFolderError
 
@@ -44,7 +46,7 @@ class Checkpoint:
 
 
 class Run:
-    """Reads and writes the files of one run folder. Each file is written whole or not at all."""
+    """Reads and writes the files of one run folder. Each is written whole or not at all; the log grows by lines."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -53,27 +55,34 @@ class Run:
     def model_path(self) -> Path:
         return self.folder / "model.safetensors"
 
+    def check_may_begin(self, config: TrainConfig, *, resume: bool) -> None:
+        """Say at once, before anything expensive, whether this folder cannot be used. Raises: RunFolderError."""
+        if not self._is_begun:
+            return
+        if not resume:
+            raise RunFolderError(f"{self.folder} already holds a run: choose another folder, or resume it (--resume).")
+        self._check_same("config.json", config.to_json())
+
     def begin(self, config: TrainConfig, dataset: Mapping[str, Any], *, resume: bool) -> None:
         """Start the folder, or check that it belongs to the same settings and the same data.
 
         Raises: RunFolderError.
         """
-        settings = self.folder / "config.json"
-        if settings.exists():
-            if not resume:
-                raise RunFolderError(
-                    f"{self.folder} already holds a run: choose another folder, or resume it (--resume)."
-                )
-            self._check_same(settings, config.to_json())
-            self._check_same(self.folder / "dataset.json", dataset)
+        self.check_may_begin(config, resume=resume)
+        if self._is_begun:
+            self._check_same("dataset.json", dataset)
             return
-        self.folder.mkdir(parents=True, exist_ok=True)
         versions = "\n".join(f"{name} {number}" for name, number in library_versions().items())
         self._write("command.txt", f"{shlex.join(sys.argv)}\n\n{versions}\n".encode())
         self.write_json("dataset.json", dataset)
         self.write_json("config.json", config.to_json())
 
-    def _check_same(self, path: Path, expected: Mapping[str, Any]) -> None:
+    @property
+    def _is_begun(self) -> bool:
+        return (self.folder / "config.json").exists()  # written last of what `begin` writes
+
+    def _check_same(self, name: str, expected: Mapping[str, Any]) -> None:
+        path = self.folder / name
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -90,12 +99,24 @@ class Run:
         self._write(name, (json.dumps(content, indent=2) + "\n").encode())
 
     def read_json(self, name: str) -> dict[str, Any] | None:
-        """The content of a file of this run, or None if it is not there yet."""
+        """The content of a file of this run, or None if it is not there yet.
+
+        Raises: RunFolderError if it is damaged.
+        """
         path = self.folder / name
         if not path.exists():
             return None
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise RunFolderError(f"{path} is damaged ({error}): remove it, or start a new run folder.") from error
         return content
+
+    def write_bad_images(self, bad: Sequence[tuple[Path, str]]) -> None:
+        """The files that were left out, as a CSV: path, reason."""
+        lines = io.StringIO(newline="")
+        csv.writer(lines).writerows([("path", "reason"), *bad])
+        self._write("bad-images.csv", lines.getvalue().encode())
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl."""
@@ -136,12 +157,7 @@ class Run:
         (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
 
     def _write(self, name: str, content: bytes) -> None:
-        temporary = self.folder / f".{name}.partial"
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self.folder / name)
+        write_whole(self.folder / name, content)
 
 
 def library_versions() -> dict[str, str]:

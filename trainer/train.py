@@ -1,6 +1,7 @@
 """One training run: measure on held-out images first, then learn from all of them."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,21 +13,21 @@ import numpy.typing as npt
 
 from embedding.backbone import Backbone
 from embedding.metric import Chi2Metric, l1_normalised
-from embedding.model_file import Calibration, Model, save_model
+from embedding.model_file import Calibration, Model, load_model, save_model
 from trainer.calibration import fit_calibration
 from trainer.config import TrainConfig
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset
 from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
-from trainer.features import write_bad_images
 from trainer.fit import TrainingData, fit_landmarks
 from trainer.image_set import ImageSet, load_image_set
 from trainer.run import Run, library_versions
-from trainer.sampling import Labels, PairIndices, generator
+from trainer.sampling import Labels, PairIndices, draw_pairs, generator
 
 __all__ = ["train"]
 
-# Held-out pairs that are measured; more change the third digit only.
+# Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
+# similar: of many classes a plain sample would hold hardly any.
 _MEASURED_PAIRS = 200_000
 
 
@@ -40,10 +41,13 @@ def train(
 
     Raises: BadDataset, RunFolderError.
     """
+    run.check_may_begin(config, resume=resume)
     images = load_image_set(source, backbone, cache).part("train", config.test_fraction)
     data = _training_data(images)
     run.begin(config, _describe(source, images, backbone), resume=resume)
-    write_bad_images(run.folder / "bad-images.csv", images.bad)
+    if run.model_path.exists():
+        return load_model(run.model_path)  # the run was over
+    run.write_bad_images(images.bad)
     measured = run.read_json("validation.json")
     if measured is None:
         out = held_out(images.digests, images.labels, config.validation_fraction, "validation")
@@ -120,7 +124,20 @@ def _held_out_mprec(embeddings: npt.NDArray[np.float32], labels: Labels) -> dict
 def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
     if isinstance(data.known, PairIndices):
         return data.known
-    return all_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
+    n = len(data.known)
+    if n * (n - 1) // 2 <= _MEASURED_PAIRS:
+        return all_pairs(data.known)
+    return draw_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
+
+
+def _fingerprint(images: ImageSet) -> str:
+    """Of everything that decides what is learned: contents in their order, labels, pairs."""
+    digest = hashlib.sha256(b"".join(images.digests))
+    digest.update(json.dumps(images.labels).encode())
+    if images.pairs is not None:
+        for part in (images.pairs.left, images.pairs.right, images.pairs.similar):
+            digest.update(part.tobytes())
+    return digest.hexdigest()
 
 
 def _describe(source: Source, images: ImageSet, backbone: Backbone) -> dict[str, Any]:
@@ -130,7 +147,7 @@ def _describe(source: Source, images: ImageSet, backbone: Backbone) -> dict[str,
         "bad_images": len(images.bad),
         "classes": None if images.labels is None else dict(sorted(Counter(images.labels).items())),
         "pairs": None if images.pairs is None else len(images.pairs),
-        "contents_sha256": hashlib.sha256(b"".join(sorted(images.digests))).hexdigest(),
+        "sha256": _fingerprint(images),
         "backbone": backbone.identity.key,
         "notes": source.notes,
     }

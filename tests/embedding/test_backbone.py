@@ -128,6 +128,12 @@ def test_missing_weights_say_what_to_fetch_and_where_to(tmp_path: Path, monkeypa
         load_backbone(weights=tmp_path / "none.pth")
 
 
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "meta7"])
+def test_a_device_that_is_not_there_is_named(device: str) -> None:
+    with pytest.raises(BackboneUnavailable, match=f"The device '{device}' cannot be used"):
+        load_backbone(device=device)
+
+
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     torch.save({"weight": torch.ones(3)}, tmp_path / "w.pth")
     with pytest.raises(BackboneUnavailable, match="do not fit backbone efficientnet-lite0"):

@@ -146,13 +146,46 @@ def test_animations_give_their_first_frame(kind: str) -> None:
     assert_close(decode_image(data), (4, 4), RED)
 
 
-def test_colour_profiles_are_converted() -> None:
-    # A profile that swaps no channels but has another gamma: mid grey must move, white must not.
-    linear = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
-    assert_close(decode_image(encoded(red_over_blue(), "PNG", icc_profile=linear)), (20, 10), RED)  # foreign: ignored
+def linear_light_profile() -> bytes:
+    """A profile with sRGB's primaries and a gamma of 1, written by hand from the ICC specification."""
+
+    def fixed(*numbers: float) -> bytes:
+        return b"".join(struct.pack(">i", round(number * 65536)) for number in numbers)
+
+    def xyz(*numbers: float) -> bytes:
+        return b"XYZ \0\0\0\0" + fixed(*numbers)
+
+    curve = b"curv\0\0\0\0" + struct.pack(">I", 0) + b"\0\0\0\0"  # no entries: the identity
+    tags = {
+        b"wtpt": xyz(0.9642, 1, 0.8249),
+        b"rXYZ": xyz(0.4360, 0.2225, 0.0139),
+        b"gXYZ": xyz(0.3851, 0.7169, 0.0971),
+        b"bXYZ": xyz(0.1431, 0.0606, 0.7139),
+        b"rTRC": curve,
+        b"gTRC": curve,
+        b"bTRC": curve,
+    }
+    table, body = struct.pack(">I", len(tags)), b""
+    for name, content in tags.items():
+        table += name + struct.pack(">II", 128 + 4 + 12 * len(tags) + len(body), len(content))
+        body += content
+    header = struct.pack(">I4xI4s4s4s", 128 + len(table) + len(body), 0x02400000, b"mntr", b"RGB ", b"XYZ ")
+    header += b"\0" * 12 + b"acsp" + b"\0" * 28 + fixed(0.9642, 1, 0.8249)
+    return header.ljust(128, b"\0") + table + body
+
+
+def test_colours_are_converted_to_srgb() -> None:
+    grey = Image.new("RGB", (4, 4), (128, 128, 128))
+    # Half the light is 0.5 linear, which sRGB writes as 188.
+    assert_close(decode_image(encoded(grey, "PNG", icc_profile=linear_light_profile())), (2, 2), (188, 188, 188), 1)
     srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    assert_close(decode_image(encoded(red_over_blue(), "JPEG", icc_profile=srgb)), (20, 10), RED)
-    assert_close(decode_image(encoded(red_over_blue(), "PNG", icc_profile=b"nonsense")), (20, 10), RED)
+    assert_close(decode_image(encoded(grey, "PNG", icc_profile=srgb)), (2, 2), (128, 128, 128), 0)
+
+
+def test_a_profile_that_makes_no_sense_is_passed_over() -> None:
+    lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
+    for profile in (b"nonsense", lab):
+        assert_close(decode_image(encoded(red_over_blue(), "PNG", icc_profile=profile)), (20, 10), RED)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (1, 500), (3000, 2)])
@@ -191,8 +224,9 @@ def test_truncated_heic_is_refused() -> None:
 
 
 def test_limits_are_checked_on_the_header() -> None:
-    with pytest.raises(ImageTooLarge, match=r"has 2,400 bytes.*limit is 2,399|limit is"):
-        decode_image(encoded(red_over_blue(), "BMP"), ImageLimits(max_bytes=2399))
+    data = encoded(red_over_blue(), "BMP")
+    with pytest.raises(ImageTooLarge, match=f"has {len(data):,} bytes, the limit is {len(data) - 1:,}"):
+        decode_image(data, ImageLimits(max_bytes=len(data) - 1))
     with pytest.raises(ImageTooLarge, match="40 x 60 = 2,400 pixels, the limit is 2,399"):
         decode_image(encoded(red_over_blue(), "PNG"), ImageLimits(max_pixels=2399))
 

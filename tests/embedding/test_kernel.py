@@ -151,5 +151,7 @@ def test_shapes_that_do_not_fit_are_named() -> None:
         shifted_chi2_kernel(torch.ones(2, 3), torch.ones(4, 5))
     with pytest.raises(BadFeatures, match="upstream"):
         shifted_chi2_kernel_vjp(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, 2))
+    with pytest.raises(BadFeatures, match=r"torch.float32 .* torch.float64"):
+        shifted_chi2_kernel(torch.ones(2, 3), torch.ones(4, 3, dtype=torch.float64))
     with pytest.raises(BadFeatures, match="detach x"):
         shifted_chi2_kernel(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3))

@@ -95,6 +95,24 @@ def test_what_is_no_model_file_is_refused(content: bytes) -> None:
         model_from_bytes(content)
 
 
+def test_a_manifest_nested_beyond_reason_is_refused() -> None:
+    header = b'{"__metadata__": ' + b"[" * 100_000
+    with pytest.raises(BrokenModelFile):
+        model_from_bytes(struct.pack("<Q", len(header)) + header)
+
+
+def test_nan_never_gets_into_a_file() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        Model("nml", CHI2.metric, BACKBONE, b=0.1, training={"auc": float("nan")}).to_bytes()
+
+
+def test_others_may_read_the_file(tmp_path: Path) -> None:
+    """A server with another user id loads it: its mode follows the umask."""
+    (tmp_path / "plain").touch()
+    save_model(CHI2, tmp_path / "m.safetensors")
+    assert (tmp_path / "m.safetensors").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
     import pickle
 

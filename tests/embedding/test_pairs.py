@@ -28,8 +28,10 @@ def test_words_for_similar(tmp_path: Path, word: str, similar: bool) -> None:
         ("p.csv", "left,right,similar\n,a,1\n", "line 2: A pair needs two ids"),
         ("p.csv", "left,similar\na,1\n", "line 2: the field 'right' is missing"),
         ("p.csv", "left,right,similar\n", "holds no pairs"),
-        ("p.jsonl", '{"left": "a", "right": "b", "similar": true}\n{"left": 1}\n', "line 2: the field 'right'"),
+        ("p.jsonl", '{"left": "a", "right": "b", "similar": true}\n{"left": "a"}\n', "line 2: the field 'right'"),
         ("p.jsonl", '[1]\n', "line 1"),
+        ("p.jsonl", '{"left": null, "right": "b", "similar": true}\n', "line 1: an id is a text, got None"),
+        ("p.csv", "left,right,similar\na\n", "line 2: an id is a text, got None"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -23,3 +23,12 @@ def test_probabilities_are_frequencies() -> None:
 )
 def test_no_curve_where_there_is_none(distances: list[float], similar: list[bool]) -> None:
     assert fit_calibration(np.array(distances, np.float32), np.array(similar)) is None
+
+
+def test_kinds_that_a_threshold_parts_completely_have_a_curve_too() -> None:
+    distances = np.array([0.1, 0.12, 0.14, 0.3, 0.32, 0.34], np.float32)
+    calibration = fit_calibration(distances, distances < 0.2)
+    assert calibration is not None
+    assert 0.14 < calibration.threshold < 0.3
+    # Platt's targets are 4/5 and 1/5: no pair is called surer than its kind's size allows, give or take the fit.
+    assert 0.6 < calibration.probability(0.1) < 0.95

@@ -79,6 +79,41 @@ def test_evaluate_prints_the_table(trained: Path, collection: Path, cache: Path,
     assert all(0 < value <= 100 for row in rows for value in row["mprec_at_k"].values())
 
 
+def test_evaluating_beyond_what_a_model_left_out_is_refused(collection: Path, trained: Path, cache: Path) -> None:
+    model = trained / "model.safetensors"
+    _, err = run(cache, "evaluate", collection, "--model", model, "--test-fraction", "0.5", code=2)
+    assert "model.safetensors was trained with --test-fraction 0.3" in err
+
+
+def test_resuming_a_finished_run_changes_nothing(collection: Path, trained: Path, cache: Path) -> None:
+    before = {path.name: path.read_bytes() for path in trained.iterdir()}
+    run(cache, "train", collection, "--out", trained, "--test-fraction", "0.3", "--resume", *QUICK)
+    assert {path.name: path.read_bytes() for path in trained.iterdir()} == before
+
+
+def test_a_taken_run_folder_is_told_before_the_work(trained: Path, collection: Path, tmp_path: Path) -> None:
+    settings = ("--test-fraction", "0.3", *QUICK)
+    _, err = run(tmp_path / "empty-cache", "train", collection, "--out", trained, *settings, code=2)
+    assert "already holds a run" in err
+    assert not (tmp_path / "empty-cache").exists(), "features were extracted first"
+
+
+def test_resume_notices_other_labels(collection: Path, cache: Path, tmp_path: Path) -> None:
+    files = sorted(collection.rglob("*.jpg"))[:60]
+    labels = [path.parent.name for path in files]
+    source = tmp_path / "list.csv"
+
+    def write(order: list[str]) -> None:
+        rows = [f"{path},{label}" for path, label in zip(files, order, strict=True)]
+        source.write_text("path,label\n" + "\n".join(rows) + "\n")
+
+    write(labels)
+    run(cache, "train", source, "--out", tmp_path / "run", *QUICK)
+    write(labels[::-1])  # as many of each class as before
+    _, err = run(cache, "train", source, "--out", tmp_path / "run", "--resume", *QUICK, code=2)
+    assert "was started with sha256" in err
+
+
 def test_evaluating_on_what_was_learned_is_refused(collection: Path, trained: Path, cache: Path) -> None:
     _, err = run(
         cache, "evaluate", collection, "--model", trained / "model.safetensors", "--test-fraction", "0", code=2
@@ -143,7 +178,7 @@ def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, t
         (("--optimiser", "newton"), "optimiser must be mini-batch or one-pair, got 'newton'"),
         (("--d", "0"), "d must be at least 1, got 0"),
         (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
-        (("--initialisation", "zeros"), "initialisation must be known, got zeros"),
+        (("--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

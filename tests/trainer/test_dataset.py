@@ -66,6 +66,7 @@ def test_pairs_as_json_lines(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("path,label\na.jpg,\nb.jpg,x\n", "line 2: path and label must not be empty"),
+        ("path, label\na.jpg,x\nb.jpg\n", "line 3: path and label must not be empty"),
         ("path,label\na.jpg,x\nb.jpg,x\n", "one class only, 'x'"),
         ("path,label\na.jpg,x\nb.jpg,y\n", "every class has a single image"),
         ("path,label,split\na.jpg,x,valid\n", "line 2: split must be train or test, got 'valid'"),
@@ -94,6 +95,13 @@ def test_folders_that_cannot_be_learned_from(tmp_path: Path) -> None:
         read_source(make_binary(tmp_path / "x.csv"))
 
 
+def test_rows_that_are_no_utf8_are_named(tmp_path: Path) -> None:
+    for name, text in (("x.csv", b"path,label\na.jpg,\xff\n"), ("y.jsonl", b'{"left": "\xff"}\n')):
+        (tmp_path / name).write_bytes(text)
+        with pytest.raises(BadDataset, match="UTF-8"):
+            read_source(tmp_path / name)
+
+
 def make_binary(path: Path) -> Path:
     path.write_bytes(b"\xff\xfe\x00\xd8")
     return path
@@ -117,6 +125,18 @@ def test_held_out_is_a_share_of_each_class_and_keeps_copies_together() -> None:
     assert (mask[:60].sum(), mask[60:99].sum(), mask[99]) in {(12, 8, False), (13, 8, False)}
     np.testing.assert_array_equal(mask, held_out(contents, labels, 0.2, "test"))
     assert (mask != held_out(contents, labels, 0.2, "validation")).any()
+
+
+def test_one_content_in_two_classes_stays_on_one_side() -> None:
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        contents = [digests(20)[i] for i in rng.integers(20, size=60)]
+        labels = rng.choice(["a", "b", "c"], 60).tolist()
+        mask = held_out(contents, labels, 0.3, "test")
+        sides: dict[bytes, set[bool]] = {}
+        for content, side in zip(contents, mask.tolist(), strict=True):
+            sides.setdefault(content, set()).add(side)
+        assert all(len(side) == 1 for side in sides.values())
 
 
 def test_held_out_does_not_depend_on_the_order_of_files() -> None:

@@ -9,7 +9,7 @@ from PIL import Image
 from embedding.backbone import Backbone
 from embedding.image import decode_image
 from trainer.errors import BadDataset
-from trainer.features import default_cache_folder, extract, write_bad_images
+from trainer.features import default_cache_folder, extract
 
 
 @pytest.fixture
@@ -43,8 +43,6 @@ def test_bad_files_are_listed_with_reasons(pictures: list[Path], backbone: Backb
     assert "no image in a supported format" in reasons["text.jpg"]
     assert "No such file" in reasons["none.jpg"]
     assert "truncated or damaged" in reasons["cut.jpg"]
-    write_bad_images(tmp_path / "bad.csv", extracted.bad)
-    assert (tmp_path / "bad.csv").read_text().splitlines()[0] == "path,reason"
 
 
 def test_the_cache_is_used_and_equal(pictures: list[Path], backbone: Backbone, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
@@ -79,6 +80,18 @@ def test_same_seed_same_result(config: TrainConfig, tmp_path: Path) -> None:
     np.testing.assert_array_equal(first, second)
     other = replace(config, seed=1)
     assert (fit_landmarks(labelled(), other, new_run(tmp_path / "c", other), "final") != first).any()
+
+
+def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+    """Enough pairs and dimensions for torch to share a step's sums among threads, if it were let."""
+    config = TrainConfig(d=16, optimiser=MiniBatch(steps=30, images_per_class=20, classes_per_batch=3))
+    results: list[npt.NDArray[np.float32]] = []
+    for threads in (1, 2, 2):
+        torch.set_num_threads(threads)
+        results.append(fit_landmarks(labelled(), config, new_run(tmp_path / str(len(results)), config), "final"))
+        assert torch.get_num_threads() == threads
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[1], results[2])
 
 
 @both_optimisers

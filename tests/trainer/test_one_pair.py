@@ -2,7 +2,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from trainer.one_pair import descend
+from trainer.one_pair import SparseRows, descend
 from trainer.sampling import PairIndices
 
 Matrix = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ def test_descent_equals_the_paper_step_by_step(scale: float) -> None:
     landmarks[0, 3] = 0
     expected, violations = reference_descent(x, landmarks, pairs, r=0.01, b=0.1, m=0.02)
     columns = np.ascontiguousarray(landmarks.T.astype(np.float32))
-    counted = descend(x.astype(np.float32), columns, pairs, learning_rate=0.01, b=0.1, m=0.02)
+    counted = descend(SparseRows.of(x.astype(np.float32)), columns, pairs, learning_rate=0.01, b=0.1, m=0.02)
     assert 0 < violations < count
     assert sum(counted) == violations
     np.testing.assert_allclose(columns.T, expected, atol=2e-5)
@@ -56,7 +56,7 @@ def test_a_pair_that_keeps_its_margin_changes_nothing() -> None:
     columns = np.array([[1], [-1]], np.float32)  # k = 1 and -1: squared distance 4
     before = columns.copy()
     dissimilar = PairIndices(np.array([0]), np.array([1]), np.array([False]))
-    assert descend(x, columns, dissimilar, learning_rate=1, b=0.1, m=0.02) == (0, 0)
+    assert descend(SparseRows.of(x), columns, dissimilar, learning_rate=1, b=0.1, m=0.02) == (0, 0)
     np.testing.assert_array_equal(columns, before)
 
 
@@ -64,6 +64,14 @@ def test_one_step_by_hand() -> None:
     x = np.array([[1, 0], [0, 1]], np.float32)
     columns = np.array([[1], [-1]], np.float32)
     similar = PairIndices(np.array([0]), np.array([1]), np.array([True]))
-    assert descend(x, columns, similar, learning_rate=0.1, b=0.1, m=0.02) == (1, 0)
+    assert descend(SparseRows.of(x), columns, similar, learning_rate=0.1, b=0.1, m=0.02) == (1, 0)
     # k_i - k_j = 2; the gradients are 2 (1/2)^2 = 0.5 at each one's own bin: L -= 0.1 * 2 * (0.5, -0.5)
     np.testing.assert_allclose(columns[:, 0], [0.9, -0.9], rtol=1e-6)
+
+
+def test_sparse_rows_hold_the_matrix() -> None:
+    matrix = np.array([[0, 2, 0, 3], [0, 0, 0, 0], [4, 0, 0, 0]], np.float32)
+    rows = SparseRows.of(matrix)
+    assert rows.starts.tolist() == [0, 2, 2, 3]
+    assert rows.columns.tolist() == [1, 3, 0]
+    assert rows.values.tolist() == [2, 3, 4]
