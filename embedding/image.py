@@ -6,11 +6,14 @@ features, because another decoder makes other features of the same bytes.
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pi_heif
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
+from embedding.decode_cost import check_decode_cost
 from embedding.errors import BrokenImage, ImageTooLarge, UnsupportedImage
 
 __all__ = ["DECODER", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
@@ -25,7 +28,7 @@ DECODER = "samekind-1"
 SUPPORTED_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
 
 _WHITE = (255, 255, 255)
-_SIXTEEN_BIT = 65535
+_SIXTEEN_BIT = 65535.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,7 @@ def decode_image(data: bytes, limits: ImageLimits = ImageLimits()) -> Image.Imag
         raise ImageTooLarge(
             f"The file has {len(data):,} bytes, the limit is {limits.max_bytes:,}: send a smaller version."
         )
+    check_decode_cost(data)
     image = _open(data)
     width, height = image.size
     if width * height > limits.max_pixels:
@@ -105,16 +109,28 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _stretch_to_8_bit(image: Image.Image) -> Image.Image:
-    values = np.nan_to_num(np.asarray(image).astype(np.float64), posinf=0.0, neginf=0.0)
-    if image.mode.startswith("I;16"):
-        low, high = 0.0, float(_SIXTEEN_BIT)
-    else:
-        low, high = float(values.min()), float(values.max())
-        if low >= 0 and 255 < high <= _SIXTEEN_BIT and image.mode == "I":
-            low, high = 0.0, float(_SIXTEEN_BIT)  # 16-bit samples that came in a 32-bit container
+    values = np.asarray(image)
+    low, high = _range(image.mode, values)
     scale = 255.0 / (high - low) if high > low else 0.0
-    grey = np.clip((values - low) * scale, 0, 255)
-    return Image.fromarray(np.rint(grey).astype(np.uint8))
+    grey = np.empty(values.shape, np.uint8)
+    for row, source in enumerate(values):  # row by row: float64 of 60 million pixels would take half a gigabyte
+        finite = np.nan_to_num(source.astype(np.float64), posinf=0.0, neginf=0.0)
+        grey[row] = np.rint(np.clip((finite - low) * scale, 0, 255))
+    transparent = image.info.get("transparency")
+    if isinstance(transparent, int):
+        grey[values == transparent] = _WHITE[0]
+    return Image.fromarray(grey)
+
+
+def _range(mode: str, values: npt.NDArray[Any]) -> tuple[float, float]:
+    """What becomes black and what becomes white."""
+    if mode.startswith("I;16"):
+        return 0.0, _SIXTEEN_BIT
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+    if mode == "I" and low >= 0 and 255 < high <= _SIXTEEN_BIT:
+        return 0.0, _SIXTEEN_BIT  # 16-bit samples that came in a 32-bit container
+    return low, high
 
 
 def _on_white(image: Image.Image) -> Image.Image:

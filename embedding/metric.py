@@ -53,6 +53,9 @@ class Chi2Metric:
 
     landmarks: FloatMatrix  # (d, D), the rows l_t of L
 
+    def __post_init__(self) -> None:
+        _check_parameters("landmarks", self.landmarks, dimensions=2)
+
     kernel: ClassVar[str] = "shifted-chi2"
     normalisation: ClassVar[Normalisation] = "l1"
 
@@ -83,6 +86,12 @@ class LinearMetric:
 
     weights: FloatMatrix  # (d, D)
     offset: FloatMatrix  # (d,)
+
+    def __post_init__(self) -> None:
+        _check_parameters("weights", self.weights, dimensions=2)
+        _check_parameters("offset", self.offset, dimensions=1)
+        if len(self.offset) != len(self.weights):
+            raise ValueError(f"offset has {len(self.offset)} values for {len(self.weights)} rows of weights")
 
     kernel: ClassVar[str] = "linear"
     normalisation: ClassVar[Normalisation] = "l2"
@@ -132,6 +141,13 @@ def l2_normalised(features: FloatMatrix) -> FloatMatrix:
     """Rows divided by their Euclidean length; a row of zeros stays as it is. Shape (n, D) in and out."""
     length = np.sqrt(np.square(features, dtype=np.float64).sum(axis=1, keepdims=True))
     return (features / np.where(length > 0, length, 1)).astype(np.float32)
+
+
+def _check_parameters(name: str, values: FloatMatrix, dimensions: int) -> None:
+    if values.ndim != dimensions or values.dtype != np.float32 or values.size == 0:
+        raise ValueError(f"{name} must be float32 with {dimensions} dimensions, got {values.dtype} {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} hold {int((~np.isfinite(values)).sum())} values that are NaN or infinite")
 
 
 def _blocks(n: int) -> list[slice]:

@@ -41,6 +41,10 @@ class Calibration:
     slope: float  # per unit of squared distance, positive
     intercept: float
 
+    def __post_init__(self) -> None:
+        if not (np.isfinite([self.slope, self.intercept]).all() and self.slope > 0):
+            raise ValueError(f"a calibration needs a finite slope greater than 0 and a finite intercept, got {self}")
+
     @property
     def threshold(self) -> float:
         """The squared distance at which the probability is one half."""
@@ -64,6 +68,8 @@ class Model:
     training: Mapping[str, Any] = field(default_factory=dict)  # pairs, seed, metrics, library versions
 
     def __post_init__(self) -> None:
+        if not (np.isfinite(self.b) and self.b > 0):
+            raise ValueError(f"b must be finite and greater than 0, got {self.b}")
         if self.metric.feature_dim != self.backbone.feature_dim:
             raise ModelMismatch(
                 f"The metric takes D = {self.metric.feature_dim} features, "
@@ -154,7 +160,7 @@ def model_from_bytes(content: bytes, origin: str = "the model file") -> Model:
             backbone=BackboneIdentity.from_json(manifest["backbone"]),
             b=float(manifest["b"]),
             calibration=Calibration(**calibration) if calibration else None,
-            training=manifest["training"],
+            training=dict(manifest["training"]),
         )
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise BrokenModelFile(f"{origin} is damaged: {type(error).__name__} {error}.") from error

@@ -88,13 +88,13 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
 
 
 def _jsonl_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
             try:
                 yield number, json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadPairs(f"{path}, line {number}: not JSON ({error}).") from error
 
 

@@ -1,6 +1,7 @@
 """The command line: `trainer train` and `trainer evaluate`. Parses, calls, prints."""
 
 import json
+import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +37,7 @@ Device = Annotated[str, typer.Option(help="Where the backbone runs: auto, cpu, c
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of the feature cache [default: $TRAINER_CACHE or the user's].")
 ]
-Threads = Annotated[int, typer.Option(help="Threads of torch; 0: one per core.", min=0)]
+Threads = Annotated[int, typer.Option(help="Threads of torch; 0: one per core.", min=0, max=256)]
 
 
 @app.command()
@@ -84,7 +85,7 @@ def train(
     )
     read = read_source(source, root)
     for note in read.notes:
-        typer.echo(f"note: {note}", err=True)
+        logging.warning(note)
     # Imported only now: scikit-learn and torch take seconds, and mistakes should be told before.
     from trainer.run import Run
     from trainer.train import train as run_training
@@ -124,6 +125,7 @@ def evaluate(
     from embedding.model_file import load_model
     from trainer.comparison import check_unseen, compare, format_scores, least_test_fraction
     from trainer.dataset import read_source
+    from trainer.errors import BadConfig
 
     models = [(str(path), load_model(path)) for path in model]
     read = read_source(source, root)
@@ -131,6 +133,8 @@ def evaluate(
     if read.splits is None:
         check_unseen(models, fraction)
     ks = _whole_numbers(k)
+    if json_out is not None and (json_out.is_dir() or not json_out.absolute().parent.is_dir()):
+        raise BadConfig(f"--json {json_out} cannot be written: name a file in a folder that exists.")
     loaded = _backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
     scores = compare(read, models, loaded, ks, fraction, _cache(cache))
     typer.echo(format_scores(scores))
@@ -141,6 +145,7 @@ def evaluate(
 
 def main() -> None:
     """Entry point: errors with a known cause end in one line and exit code 2, not in a traceback."""
+    logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
     try:
         app()
     except (TrainerError, EmbeddingError) as error:

@@ -11,6 +11,13 @@ __all__ = ["Initialisation", "MiniBatch", "OnePair", "TrainConfig"]
 Initialisation = Literal["data-scaled", "paper"]
 
 
+# Beyond the features' own D an embedding saves nothing; this only keeps a slip of the finger out of memory.
+_MAX_D = 4096
+
+# The kernel is bounded, so that even absurd rates give finite results; beyond this float32 overflows.
+_MAX_LEARNING_RATE = 1e6
+
+
 @dataclass(frozen=True)
 class MiniBatch:
     """Adam on all pairs within a batch. Values chosen on validation splits (docs/decisions/0004)."""
@@ -26,7 +33,7 @@ class MiniBatch:
 
     def __post_init__(self) -> None:
         _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _require(0 < self.learning_rate < inf, "learning_rate", self.learning_rate, "greater than 0 and finite")
+        _check_rate(self.learning_rate)
         _require(self.m >= 0, "m", self.m, "0 or greater")
         _require(0 <= self.feature_dropout < 1, "feature_dropout", self.feature_dropout, "in [0, 1)")
         _require(self.classes_per_batch >= 2, "classes_per_batch", self.classes_per_batch, "at least 2")
@@ -46,7 +53,7 @@ class OnePair:
 
     def __post_init__(self) -> None:
         _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _require(0 < self.learning_rate < inf, "learning_rate", self.learning_rate, "greater than 0 and finite")
+        _check_rate(self.learning_rate)
         _require(self.m >= 0, "m", self.m, "0 or greater")
         _require(self.pairs >= 2, "pairs", self.pairs, "at least 2")
 
@@ -65,7 +72,7 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _require(self.d >= 1, "d", self.d, "at least 1")
+        _require(1 <= self.d <= _MAX_D, "d", self.d, f"at least 1 and at most {_MAX_D}")
         _require(0 < self.b < inf, "b", self.b, "greater than 0 and finite")
         kinds = ("data-scaled", "paper")
         _require(self.initialisation in kinds, "initialisation", self.initialisation, "data-scaled or paper")
@@ -77,6 +84,11 @@ class TrainConfig:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _check_rate(learning_rate: float) -> None:
+    holds = 0 < learning_rate <= _MAX_LEARNING_RATE
+    _require(holds, "learning_rate", learning_rate, f"greater than 0 and at most {_MAX_LEARNING_RATE:g}")
 
 
 def _require(holds: bool, name: str, value: object, allowed: str) -> None:

@@ -98,14 +98,14 @@ def _from_folder(root: Path) -> Source:
 def _from_csv(path: Path, root: Path) -> Source:
     rows = _csv_rows(path)
     for line, row in rows:
-        if not row.get("path") or not row.get("label"):
+        if not row["path"] or not row["label"].strip():
             raise BadDataset(f"{path}, line {line}: path and label must not be empty.")
     splits = [row["split"] for _, row in rows] if rows and "split" in rows[0][1] else None
     for (line, _), split in zip(rows, splits or [], strict=False):
         if split not in _SPLITS:
             raise BadDataset(f"{path}, line {line}: split must be train or test, got {split!r}.")
     paths = [root / row["path"] for _, row in rows]
-    return _checked(Source(path, paths, [row["label"] for _, row in rows], splits))
+    return _checked(Source(path, paths, [row["label"].strip() for _, row in rows], splits))
 
 
 def _from_pairs(path: Path, root: Path) -> Source:

@@ -3,10 +3,11 @@
 TrainerError
 |-- BadDataset     the folder, the CSV or the pairs cannot be learned from
 |-- BadConfig      a setting is out of range
+|-- CacheError     the feature cache cannot be used
 `-- RunFolderError the run folder belongs to another run, or cannot be resumed
 """
 
-__all__ = ["BadConfig", "BadDataset", "RunFolderError", "TrainerError"]
+__all__ = ["BadConfig", "BadDataset", "CacheError", "RunFolderError", "TrainerError"]
 
 
 class TrainerError(Exception):
@@ -19,6 +20,10 @@ class BadDataset(TrainerError):
 
 class BadConfig(TrainerError):
     """A setting is out of range."""
+
+
+class CacheError(TrainerError):
+    """The feature cache cannot be used: its folder cannot be written, or its file is damaged."""
 
 
 class RunFolderError(TrainerError):

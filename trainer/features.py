@@ -6,7 +6,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ from tqdm import tqdm
 from embedding.backbone import Backbone, Pixels
 from embedding.errors import BadImage
 from embedding.image import decode_image
-from trainer.errors import BadDataset
+from trainer.errors import BadDataset, CacheError
 
 __all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract"]
 
@@ -42,15 +42,18 @@ class FeatureCache:
     """Features by content, one SQLite file a backbone. Safe against kills: a batch is there or it is not."""
 
     def __init__(self, folder: Path, backbone: Backbone):
-        folder.mkdir(parents=True, exist_ok=True)
         self._feature_dim = backbone.feature_dim
-        self._database = sqlite3.connect(folder / f"{backbone.identity.key}.sqlite", timeout=60)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute(_SCHEMA)
+        self._path = folder / f"{backbone.identity.key}.sqlite"
+        with self._telling():
+            folder.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(self._path, timeout=60)
+            self._database.execute("PRAGMA journal_mode=WAL")
+            self._database.execute(_SCHEMA)
 
     def get(self, digest: bytes) -> npt.NDArray[np.float16] | None:
         """The features (D,) of this content, or None."""
-        row = self._database.execute("SELECT features FROM features WHERE sha256 = ?", (digest,)).fetchone()
+        with self._telling():
+            row = self._database.execute("SELECT features FROM features WHERE sha256 = ?", (digest,)).fetchone()
         if row is None or len(row[0]) != 2 * self._feature_dim:
             return None
         return np.frombuffer(row[0], "<f2")
@@ -58,11 +61,21 @@ class FeatureCache:
     def put(self, digests: Sequence[bytes], features: npt.NDArray[np.float16]) -> None:
         """Keep a batch: features (n, D) of n contents."""
         rows = [(digest, row.astype("<f2").tobytes()) for digest, row in zip(digests, features, strict=True)]
-        with self._database:
+        with self._telling(), self._database:
             self._database.executemany("INSERT OR REPLACE INTO features VALUES (?, ?)", rows)
 
     def close(self) -> None:
         self._database.close()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, sqlite3.Error) as error:
+            raise CacheError(
+                f"The feature cache {self._path} cannot be used ({error}): delete it, which loses time only, "
+                "or name another folder with --cache."
+            ) from error
 
 
 def default_cache_folder() -> Path:
@@ -131,8 +144,8 @@ def _digest(path: Path) -> bytes | str:
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()
-    except OSError as error:
-        return f"cannot be read: {error.strerror}"
+    except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in the name
+        return f"cannot be read: {error}"
 
 
 def _prepared(path: Path, backbone: Backbone) -> Pixels | str:
@@ -142,4 +155,4 @@ def _prepared(path: Path, backbone: Backbone) -> Pixels | str:
     except BadImage as error:
         return str(error)
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"cannot be read: {error}"

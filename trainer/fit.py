@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from embedding.kernel import shifted_chi2_kernel
 from trainer.config import MiniBatch, OnePair, TrainConfig
+from trainer.errors import RunFolderError
 from trainer.initialisation import initial_landmarks
 from trainer.loss import balanced_mean, pair_hinge
 from trainer.one_pair import SparseRows, descend
@@ -65,6 +66,8 @@ class _Optimiser(Protocol):
 def fit_landmarks(data: TrainingData, config: TrainConfig, run: Run, phase: str) -> npt.NDArray[np.float32]:
     """Learn L of shape (d, D). The same data, settings and phase give the same L, interrupted or not, on any number
     of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
+
+    Raises: RunFolderError (a checkpoint that does not fit).
     """
     with _one_thread():
         return _fit(data, config, run, phase)
@@ -102,7 +105,10 @@ def _resume(optimiser: _Optimiser, run: Run, phase: str) -> int:
     checkpoint = run.load_checkpoint(phase)
     begin = 0
     if checkpoint is not None:
-        optimiser.restore(checkpoint.arrays)
+        try:
+            optimiser.restore(checkpoint.arrays)
+        except (KeyError, RuntimeError, ValueError) as error:
+            raise RunFolderError(f"The checkpoint in {run.folder} does not fit ({error}): start a new run.") from error
         begin = checkpoint.step
     run.forget_after(phase, begin)
     return begin

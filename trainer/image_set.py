@@ -1,5 +1,6 @@
 """A source whose files have been read: features with what is known of each image, and its training and test parts."""
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +17,8 @@ from trainer.sampling import Labels, PairIndices
 __all__ = ["ImageSet", "load_image_set"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,22 @@ class ImageSet:
             raise BadDataset(f"{self.origin} has pairs, not labels: give the class of every image.")
         return np.unique(np.array(self.labels), return_inverse=True)[1].astype(np.int64)
 
+    def without_contradictions(self) -> "ImageSet":
+        """Without images whose content is there under another class too: they would teach that a picture differs from
+        itself. Says in the log how many there were.
+        """
+        if self.labels is None:
+            return self
+        classes: dict[bytes, set[str]] = {}
+        for digest, label in zip(self.digests, self.labels, strict=True):
+            classes.setdefault(digest, set()).add(label)
+        clear = np.array([len(classes[digest]) == 1 for digest in self.digests])
+        if clear.all():
+            return self
+        names = ", ".join(min(sorted(found) for found in classes.values() if len(found) > 1))
+        _log.warning("%d images are there in more than one class (%s, ...): not learned from.", (~clear).sum(), names)
+        return self._where(clear)
+
     def part(self, name: str, test_fraction: float) -> "ImageSet":
         """The "train" or the "test" part: by the source's own split, else a choice by content.
 
@@ -49,6 +68,9 @@ class ImageSet:
             mask = test if name == "test" else ~test
         if not mask.any():
             raise BadDataset(f"{self.origin} has no usable images in its {name} part.")
+        return self._where(mask)
+
+    def _where(self, mask: npt.NDArray[np.bool_]) -> "ImageSet":
         return ImageSet(
             self.origin,
             self.features[mask],

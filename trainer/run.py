@@ -57,6 +57,10 @@ class Run:
 
     def check_may_begin(self, config: TrainConfig, *, resume: bool) -> None:
         """Say at once, before anything expensive, whether this folder cannot be used. Raises: RunFolderError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunFolderError(f"The run folder {self.folder} cannot be made: {error.strerror}.") from error
         if not self._is_begun:
             return
         if not resume:
@@ -84,7 +88,7 @@ class Run:
     def _check_same(self, name: str, expected: Mapping[str, Any]) -> None:
         path = self.folder / name
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
+            found = _json_object(path)
         except (OSError, ValueError) as error:
             raise RunFolderError(f"{path} cannot be read ({error}): start a new run folder.") from error
         wanted = json.loads(json.dumps(expected))  # tuples become lists, as in the file
@@ -107,7 +111,7 @@ class Run:
         if not path.exists():
             return None
         try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            content = _json_object(path)
         except ValueError as error:
             raise RunFolderError(f"{path} is damaged ({error}): remove it, or start a new run folder.") from error
         return content
@@ -116,7 +120,7 @@ class Run:
         """The files that were left out, as a CSV: path, reason."""
         lines = io.StringIO(newline="")
         csv.writer(lines).writerows([("path", "reason"), *bad])
-        self._write("bad-images.csv", lines.getvalue().encode())
+        self._write("bad-images.csv", lines.getvalue().encode(errors="surrogateescape"))  # names are bytes
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl."""
@@ -128,7 +132,7 @@ class Run:
         path = self.folder / "metrics.jsonl"
         if not path.exists():
             return
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+        rows = [row for line in path.read_bytes().splitlines() if (row := _log_row(line))]
         kept = [row for row in rows if row["phase"] != phase or row["step"] <= step]
         self._write("metrics.jsonl", "".join(json.dumps(row) + "\n" for row in kept).encode())
 
@@ -146,11 +150,10 @@ class Run:
             with safe_open(path, framework="numpy") as file:
                 metadata = file.metadata()
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a mapping
-        except SafetensorError as error:
+            found = Checkpoint(metadata["phase"], int(metadata["step"]), arrays)
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise RunFolderError(f"{path} is damaged ({error}): start a new run folder.") from error
-        if metadata["phase"] != phase:
-            return None
-        return Checkpoint(phase, int(metadata["step"]), arrays)
+        return found if found.phase == phase else None
 
     def finish(self) -> None:
         """The result is there: the checkpoint has served."""
@@ -158,6 +161,23 @@ class Run:
 
     def _write(self, name: str, content: bytes) -> None:
         write_whole(self.folder / name, content)
+
+
+def _json_object(path: Path) -> dict[str, Any]:
+    """Raises: ValueError, OSError."""
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"a JSON object was expected, got {content!r:.40}")
+    return content
+
+
+def _log_row(line: bytes) -> dict[str, Any] | None:
+    """A line of the log, or None for one that a crash left in pieces."""
+    try:
+        row: dict[str, Any] = json.loads(line)
+        return row if isinstance(row["phase"], str) and isinstance(row["step"], int) else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def library_versions() -> dict[str, str]:

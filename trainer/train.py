@@ -17,7 +17,7 @@ from embedding.model_file import Calibration, Model, load_model, save_model
 from trainer.calibration import fit_calibration
 from trainer.config import TrainConfig
 from trainer.dataset import Source, held_out
-from trainer.errors import BadDataset
+from trainer.errors import BadDataset, RunFolderError
 from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
 from trainer.fit import TrainingData, fit_landmarks
 from trainer.image_set import ImageSet, load_image_set
@@ -43,6 +43,7 @@ def train(
     """
     run.check_may_begin(config, resume=resume)
     images = load_image_set(source, backbone, cache).part("train", config.test_fraction)
+    images = images.without_contradictions()
     data = _training_data(images)
     run.begin(config, _describe(source, images, backbone), resume=resume)
     if run.model_path.exists():
@@ -64,7 +65,10 @@ def _model(
     metric: Chi2Metric, backbone: Backbone, config: TrainConfig, data: TrainingData, measured: Mapping[str, Any]
 ) -> Model:
     fields = measured.get("calibration")
-    calibration = None if fields is None else Calibration(**fields)
+    try:
+        calibration = None if fields is None else Calibration(**fields)
+    except (TypeError, ValueError) as error:
+        raise RunFolderError(f"validation.json holds no calibration ({error}): start a new run folder.") from error
     return Model(
         method="nml",
         metric=metric,

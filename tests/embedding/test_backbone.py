@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +113,8 @@ def test_other_models_are_split_by_sign(tmp_path: Path, name: str, width: int) -
     ("name", "message"),
     [
         ("resnet50", "Unknown backbone 'resnet50': use efficientnet-lite0"),
-        ("torchvision:nonesuch", "torchvision has no model 'nonesuch'"),
+        ("torchvision:nonesuch", "torchvision has no classifier 'nonesuch'"),
+        ("torchvision:fcn_resnet50", "torchvision has no classifier 'fcn_resnet50'"),
         ("timm:nonesuch", "timm has no pretrained model 'nonesuch'"),
     ],
 )
@@ -134,10 +137,24 @@ def test_a_device_that_is_not_there_is_named(device: str) -> None:
         load_backbone(device=device)
 
 
-def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
-    torch.save({"weight": torch.ones(3)}, tmp_path / "w.pth")
-    with pytest.raises(BackboneUnavailable, match="do not fit backbone efficientnet-lite0"):
-        load_backbone(weights=tmp_path / "w.pth")
+def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    torch.save({"weight": torch.ones(3)}, tmp_path / "another.pth")
+    (tmp_path / "empty.pth").touch()
+    (tmp_path / "text.pth").write_text("no weights at all")
+    for name in ("another.pth", "empty.pth", "text.pth"):
+        backbone = load_backbone(weights=tmp_path / name, device="cpu")  # the network is built when it is needed
+        with pytest.raises(BackboneUnavailable, match="do not fit backbone efficientnet-lite0"):
+            backbone.features(pictures(1))
+
+
+def test_nothing_is_built_where_nothing_is_extracted() -> None:
+    code = (
+        "import sys\n"
+        "from embedding.backbone import load_backbone\n"
+        "assert load_backbone(device='cpu').feature_dim == 1280\n"
+        "sys.exit('timm' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

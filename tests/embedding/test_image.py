@@ -253,6 +253,53 @@ def test_damaged_bytes_never_raise_anything_else(noise: bytes, kind: str, positi
         assert decode_image(bytes(data), ImageLimits(max_pixels=10_000)).mode == "RGB"
 
 
+def progressive_with_scans(count: int) -> bytes:
+    data = encoded(red_over_blue(), "JPEG", progressive=True)
+    end = data.rindex(b"\xff\xd9")
+    return data[:end] + b"\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00" * count + data[end:]
+
+
+def png_with_chunks(count: int) -> bytes:
+    data = encoded(red_over_blue(), "PNG")
+    empty = struct.pack(">I", 0) + b"teSt" + struct.pack(">I", zlib.crc32(b"teSt"))
+    return data[:33] + empty * count + data[33:]  # 33 bytes: signature and IHDR
+
+
+def tiff_with_strips(count: int, order: str) -> bytes:
+    entries = [(256, 4, 1, 8), (257, 4, 1, 8), (273, 4, count, 200), (279, 4, count, 200)]
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    body = struct.pack(f"{order}H", len(entries)) + b"".join(struct.pack(f"{order}HHII", *entry) for entry in entries)
+    return mark + struct.pack(f"{order}I", 8) + body + bytes(4)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (progressive_with_scans(150), "JPEG image has 16. scans, the limit is 100"),
+        (png_with_chunks(20_001), "PNG image has 20,001 chunks, the limit is 20,000"),
+        (tiff_with_strips(2_400_000, "<"), "TIFF image has 2,400,000 strips or tiles, the limit is 50,000"),
+        (tiff_with_strips(2_400_000, ">"), "TIFF image has 2,400,000 strips or tiles, the limit is 50,000"),
+    ],
+    ids=["JPEG", "PNG", "TIFF", "TIFF, big endian"],
+)
+def test_files_that_are_dear_to_decode_are_refused_before(data: bytes, message: str) -> None:
+    with pytest.raises(BrokenImage, match=message):
+        decode_image(data)
+
+
+def test_what_encoders_write_is_far_below_those_limits() -> None:
+    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (900, 900, 3), np.uint8))
+    for kind, options in (("JPEG", {"progressive": True}), ("PNG", {}), ("TIFF", {}), ("TIFF", {"big_tiff": True})):
+        assert decode_image(encoded(noise, kind, **options)).size == (900, 900)
+
+
+def test_transparent_16_bit_grey_lies_on_white() -> None:
+    values = Image.fromarray(np.array([[500, 30_000]], np.uint16))
+    decoded = decode_image(encoded(values, "PNG", transparency=500))
+    assert decoded.getpixel((0, 0)) == WHITE
+    assert decoded.getpixel((1, 0)) == (117, 117, 117)
+
+
 def test_broken_says_which_format() -> None:
     with pytest.raises(BrokenImage, match="The PNG image is truncated or damaged"):
         decode_image(encoded(Image.effect_noise((64, 64), 90), "PNG")[:-400])

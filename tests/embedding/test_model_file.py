@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
+from safetensors.numpy import save
 
+from embedding import model_file
 from embedding.backbone import BackboneIdentity, Preprocessing
 from embedding.errors import BrokenModelFile, ModelFileError, ModelMismatch, NewerModelFile
 from embedding.metric import Chi2Metric, LinearMetric
@@ -111,6 +113,38 @@ def test_others_may_read_the_file(tmp_path: Path) -> None:
     (tmp_path / "plain").touch()
     save_model(CHI2, tmp_path / "m.safetensors")
     assert (tmp_path / "m.safetensors").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(
+    "landmarks",
+    [np.ones(D, np.float32), np.full((d, D), np.nan, np.float32), np.ones((0, D), np.float32), np.ones((d, D), int)],
+    ids=["one-dimensional", "NaN", "d = 0", "whole numbers"],
+)
+def test_parameters_that_cannot_embed_are_refused(landmarks: np.ndarray) -> None:
+    """When a metric is made, and so when a file is read, whatever wrote it and however right its checksum is."""
+    with pytest.raises(ValueError, match="landmarks"):
+        Chi2Metric(landmarks)
+    good = Chi2Metric(np.ones((d, D), np.float32))
+    object.__setattr__(good, "landmarks", landmarks)
+    tensors = {"landmarks": np.ascontiguousarray(landmarks)}
+    manifest = CHI2.manifest() | {"d": len(landmarks)}
+    del manifest["sha256"]
+    manifest["sha256"] = model_file._checksum(manifest, tensors)
+    content = save(tensors, {"samekind": json.dumps(manifest, sort_keys=True)})
+    with pytest.raises(BrokenModelFile, match="is damaged: ValueError landmarks"):
+        model_from_bytes(content)
+
+
+@pytest.mark.parametrize("b", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_threshold_must_be_a_distance(b: float) -> None:
+    with pytest.raises(ValueError, match="b must be finite and greater than 0"):
+        Model("nml", CHI2.metric, BACKBONE, b=b)
+
+
+@pytest.mark.parametrize(("slope", "intercept"), [(0.0, -1.0), (-2.0, -1.0), (float("nan"), -1.0), (1.0, float("inf"))])
+def test_a_calibration_must_fall_with_distance(slope: float, intercept: float) -> None:
+    with pytest.raises(ValueError, match="a finite slope greater than 0"):
+        Calibration(slope, intercept)
 
 
 def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, t
     ("arguments", "message"),
     [
         (("--optimiser", "newton"), "optimiser must be mini-batch or one-pair, got 'newton'"),
-        (("--d", "0"), "d must be at least 1, got 0"),
+        (("--d", "0"), "d must be at least 1 and at most 4096, got 0"),
         (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
         (("--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
     ],
@@ -188,6 +188,39 @@ def test_mistakes_end_in_one_line(
     _, err = run(cache, "train", collection, "--out", tmp_path / "run", *arguments, code=2)
     assert f"error: {message}" in err
     assert "Traceback" not in err
+
+
+def test_one_picture_in_two_classes_is_noted_and_left_out(collection: Path, cache: Path, tmp_path: Path) -> None:
+    rows = [f"{path},{path.parent.name}" for path in sorted(collection.rglob("*.jpg"))[:60]]
+    rows.append(f"{collection / 'arrow' / '000.jpg'},bricks ")  # with a space that is no part of the name
+    (tmp_path / "list.csv").write_text("path,label\n" + "\n".join(rows) + "\n")
+    _, err = run(cache, "train", tmp_path / "list.csv", "--out", tmp_path / "run", *QUICK)
+    assert "note: 2 images are there in more than one class (arrow, bricks, ...): not learned from." in err
+    assert json.loads((tmp_path / "run" / "dataset.json").read_text())["images"] == 59
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--K", "1000"), "K = 1000 needs more than 1000 test images, there are 48"),
+        (("--K", "0"), "--K must be at least 1, got 0"),
+        (("--test-fraction", "nan"), "--test-fraction must be at least 0 and less than 1, got nan"),
+        (("--json", "/nonexistent/table.json"), "--json /nonexistent/table.json cannot be written"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_mistakes_of_evaluate_end_in_one_line(
+    arguments: tuple[str, ...], message: str, trained: Path, collection: Path, cache: Path
+) -> None:
+    _, err = run(cache, "evaluate", collection, "--model", trained / "model.safetensors", *arguments, code=2)
+    assert f"error: {message}" in err
+    assert "Traceback" not in err
+
+
+def test_a_run_folder_that_is_a_file_is_told(collection: Path, cache: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("")
+    _, err = run(cache, "train", collection, "--out", tmp_path / "run", *QUICK, code=2)
+    assert "cannot be made" in err
 
 
 def test_a_missing_source_ends_in_one_line(cache: Path, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from PIL import Image
 
 from embedding.backbone import Backbone
 from embedding.image import decode_image
-from trainer.errors import BadDataset
+from trainer.errors import BadDataset, CacheError
 from trainer.features import default_cache_folder, extract
 
 
@@ -66,6 +67,30 @@ def test_changed_content_is_extracted_again(backbone: Backbone, tmp_path: Path) 
     Image.new("RGB", (64, 64), (200, 10, 10)).save(path)
     second = extract([path], backbone, tmp_path / "cache")
     assert (first.features != second.features).any()
+
+
+def test_names_that_no_file_can_have_are_bad_files(pictures: list[Path], backbone: Backbone, tmp_path: Path) -> None:
+    odd = [Path("nul\0.jpg"), Path("half\ud800.jpg")]
+    extracted = extract([*odd, pictures[0]], backbone, tmp_path / "cache")
+    assert extracted.positions.tolist() == [2]
+    assert len(extracted.bad) == 2
+
+
+@pytest.mark.parametrize("damage", ["garbage", "another schema", "a folder is a file"])
+def test_a_damaged_cache_says_what_to_do(pictures: list[Path], backbone: Backbone, tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "cache"
+    if damage == "a folder is a file":
+        folder.write_text("")
+    else:
+        folder.mkdir()
+        path = folder / f"{backbone.identity.key}.sqlite"
+        if damage == "garbage":
+            path.write_bytes(b"garbage" * 1000)
+        else:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("CREATE TABLE features (other TEXT)")
+    with pytest.raises(CacheError, match="delete it, which loses time only"):
+        extract(pictures, backbone, folder)
 
 
 def test_not_one_usable_file_is_an_error(backbone: Backbone, tmp_path: Path) -> None:

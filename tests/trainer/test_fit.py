@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from safetensors.numpy import save_file
 
 from embedding.metric import Chi2Metric
 from trainer import fit
@@ -130,6 +131,49 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     (run.folder / "checkpoint.safetensors").write_bytes(b"half a checkp")
     with pytest.raises(RunFolderError, match=r"checkpoint\.safetensors is damaged"):
         fit_landmarks(labelled(), MINI_BATCH, run, "final")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "metadata"),
+    [
+        ({"landmarks": np.zeros((2, 2), np.float32)}, {"phase": "final", "step": "10"}),
+        ({"landmarks": np.zeros((4, D), np.float32)}, {"phase": "final", "step": "ten"}),
+        ({"landmarks": np.zeros((4, D), np.float32)}, {"step": "10"}),
+    ],
+    ids=["shape", "step", "no phase"],
+)
+def test_a_checkpoint_that_does_not_fit_is_named(
+    arrays: dict[str, npt.NDArray[np.float32]], metadata: dict[str, str], tmp_path: Path
+) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    save_file(arrays, run.folder / "checkpoint.safetensors", metadata)
+    with pytest.raises(RunFolderError, match="start a new run"):
+        fit_landmarks(labelled(), MINI_BATCH, run, "final")
+
+
+@pytest.mark.parametrize("content", ["[]", "null", "{", '"text"'])
+def test_damaged_files_of_a_run_are_named(tmp_path: Path, content: str) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    (run.folder / "validation.json").write_text(content)
+    with pytest.raises(RunFolderError, match=r"validation\.json is damaged"):
+        run.read_json("validation.json")
+    (run.folder / "config.json").write_text(content)
+    with pytest.raises(RunFolderError):
+        run.begin(MINI_BATCH, {"images": N}, resume=True)
+
+
+def test_a_log_in_pieces_is_taken_up(tmp_path: Path) -> None:
+    run = new_run(tmp_path / "run", MINI_BATCH)
+    row = b'{"phase": "validation", "step": 10}'
+    (run.folder / "metrics.jsonl").write_bytes(row + b'\n{"phase": "fin\n{}\n\xff\xfe}\n[1]\n')
+    run.forget_after("final", 0)
+    assert (run.folder / "metrics.jsonl").read_bytes() == row + b"\n"
+
+
+@both_optimisers
+def test_even_the_greatest_rate_gives_finite_landmarks(config: TrainConfig, tmp_path: Path) -> None:
+    wild = replace(config, optimiser=replace(config.optimiser, learning_rate=1e6))
+    assert np.isfinite(fit_landmarks(labelled(), wild, new_run(tmp_path / "run", wild), "final")).all()
 
 
 def test_metrics_are_logged_by_sign(tmp_path: Path) -> None:
