@@ -9,6 +9,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from app.errors import AppError
+from app.listen import bound_sockets, listen
 from embedding import __version__
 from embedding.errors import EmbeddingError
 
@@ -23,9 +25,14 @@ if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
+    from app.settings import Settings
+
 __all__ = ["cli", "main"]
 
+_log = logging.getLogger(__name__)
+
 _DRAIN_S = 8  # for requests in flight when it is told to stop; container engines kill after 10
+_MAX_HEADER_BYTES = 65_536  # of a request, its line included
 _REFUSED = 2  # exit code: the settings, the data folder or the model file need a person
 
 cli = typer.Typer(no_args_is_help=True, add_completion=False, help="Finds pictures of the same kind.")
@@ -42,21 +49,8 @@ def serve(
     from app.settings import load_settings
 
     settings = load_settings(host=host, port=port, data_dir=data_dir, model=model)  # before the slow imports
-
-    import uvicorn
-
-    from app.main import create_app
-    from embedding.process import keep_freed_memory
-
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s:     %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    keep_freed_memory()
-    signal.signal(signal.SIGTERM, _leave)
-    app = create_app(settings)
-    config = uvicorn.Config(
-        app, host=settings.host, port=settings.port, lifespan="off", timeout_graceful_shutdown=_DRAIN_S
-    )
-    asyncio.run(_serve(app, uvicorn.Server(config)))
+    with bound_sockets(settings.host, settings.port) as sockets:
+        _serve_on(sockets, settings)
 
 
 @cli.command()
@@ -84,10 +78,36 @@ def main() -> None:
         sys.exit(_REFUSED)
 
 
-async def _serve(app: "FastAPI", server: "uvicorn.Server") -> None:
+def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
+    import uvicorn
+
+    from app.main import create_app
+    from embedding.process import keep_freed_memory
+
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s:     %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    keep_freed_memory()
+    signal.signal(signal.SIGTERM, _leave)
+    app = create_app(settings)
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        lifespan="off",
+        http="h11",  # httptools, which uvicorn prefers where it is installed, has no limit on headers
+        h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
+        timeout_graceful_shutdown=_DRAIN_S,
+    )
+    asyncio.run(_serve(app, uvicorn.Server(config), sockets))
+
+
+async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.socket]) -> None:
     # The lifespan is run here, not by uvicorn, which would print a traceback where one line says it.
     async with app.router.lifespan_context(app):
-        await server.serve()
+        # uvicorn is silent about sockets that it did not open; those who connect now wait for it.
+        for url in listen(sockets, server.config.backlog):
+            _log.info("Samekind running on %s (Press CTRL+C to quit)", url)
+        await server.serve(sockets)
 
 
 def _leave(_signal: int, _frame: object) -> NoReturn:

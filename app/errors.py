@@ -13,14 +13,14 @@
     |   |-- UnknownModel       no model of that version
     |   `-- UnknownReference   feedback about an id that is neither an image nor a query we still have
     |-- IdTaken                an image with that id and other bytes exists
-    |-- MissingFile            an image is in the database, its file is not in the blob store
+    |-- MissingFile            an image is in the database, its file is not, or not whole, in the blob store
     |-- Unavailable            not now
     |   |-- NotReady           the service is starting or stopping
     |   |-- NoActiveModel      there is no model to search with
     |   `-- StoreUnavailable   the database or the blob store does not answer
     `-- CannotStart            the service refuses to start
         |-- BadSettings        a setting that is unknown, out of range or unsafe
-        |-- DataFolderInUse    another process owns the data folder
+        |-- DataFolderInUse    another process owns the data folder or the database
         |-- NewerDatabase      written by a later version of this program
         `-- BackboneMismatch   the collection's features come from another backbone
 
@@ -107,7 +107,7 @@ class IdTaken(AppError):
 
 
 class MissingFile(AppError):
-    """An image is in the database, but its file is not in the blob store: somebody else removed it."""
+    """An image is in the database, its file is not in the blob store, or not whole: somebody else was at it."""
 
 
 class Unavailable(AppError):
@@ -135,7 +135,7 @@ class BadSettings(CannotStart):
 
 
 class DataFolderInUse(CannotStart):
-    """Another process owns the data folder."""
+    """Another process owns the data folder or the database file."""
 
 
 class NewerDatabase(CannotStart):

@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from fastapi import FastAPI
 
-from app.api import feedback, health, images, models, search
+from app.api import feedback, health, images, models, reference, search
 from app.api.errors import add_error_handlers
+from app.api.guard import Guard
 from app.api.middleware import BodyLimit, NoSniff
 from app.api.schemas import Problem
 from app.extractor import open_extractor
@@ -18,8 +19,8 @@ from app.services.collection import Collection
 from app.services.search import purge_queries
 from app.settings import Settings
 from app.store.blobs import FsspecBlobs
-from app.store.database import open_database
-from app.store.lock import own_data_folder
+from app.store.database import database_file, open_database
+from app.store.lock import own_data_folder, own_database
 from app.store.repository import SqlRepository
 from embedding import __version__
 from embedding.backbone import Backbone, load_backbone
@@ -37,14 +38,17 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         description="Finds pictures of the same kind, and learns from its users what that means.",
         lifespan=_lifespan,
+        docs_url=None,  # these two would have browsers load scripts from elsewhere; `app.api.reference` does not
+        redoc_url=None,
         responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
     )
     app.state.settings = settings
     app.state.collection = None
-    for routes in (images, search, feedback, models, health):
+    for routes in (images, search, feedback, models, health, reference):
         app.include_router(routes.router)
     add_error_handlers(app)
     app.add_middleware(BodyLimit, max_upload_bytes=settings.max_upload_bytes)
+    app.add_middleware(Guard, hosts=settings.hosts)
     app.add_middleware(NoSniff)
     return app
 
@@ -57,14 +61,19 @@ def open_collection(settings: Settings) -> Iterator[Collection]:
     """
     use_threads(settings.threads)
     limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
-    with own_data_folder(settings.data_dir), open_database(settings.sql_url) as database:
+    with (
+        own_data_folder(settings.data_dir),
+        own_database(database_file(settings.database)),
+        open_database(settings.database) as database,
+    ):
+        blobs = FsspecBlobs(settings.blobs)
         repository = SqlRepository(database)
         model = model_to_start_with(repository, settings.model)
         backbone = _backbone(settings, repository, model)
         with open_extractor(backbone, limits) as extractor:
             collection = Collection(
                 repository,
-                FsspecBlobs(settings.blob_root),
+                blobs,
                 extractor,
                 FaissIndex,
                 settings.max_k,

@@ -138,13 +138,10 @@ class Blobs(Protocol):
     """Files named by the sha256 of their content."""
 
     def put(self, sha256: str, content: bytes) -> None:
-        """Keep the content; when this returns it survives a power cut. Does nothing if it is there."""
+        """Keep the content; when this returns it survives a power cut. Does nothing if all of it is there."""
 
     def open(self, sha256: str) -> BinaryIO:
         """A file to read from the start; it stays readable if it is deleted meanwhile. Raises: MissingFile."""
-
-    def exists(self, sha256: str) -> bool:
-        """Whether there is content of that name."""
 
     def delete(self, sha256: str) -> None:
         """Remove it; does nothing if it is not there."""
@@ -154,7 +151,8 @@ class VectorIndex(Protocol):
     """Exact nearest neighbours among embeddings of one model. It is derived: the database can always rebuild it."""
 
     @property
-    def model_version(self) -> str: ...
+    def model_version(self) -> str:
+        """The model that its embeddings come from; a search by any other is refused."""
 
     @property
     def embedding_dim(self) -> int: ...

@@ -3,11 +3,12 @@
 import difflib
 import ipaddress
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import BadSettings
@@ -15,6 +16,8 @@ from app.errors import BadSettings
 __all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
 
 PREFIX = "SAMEKIND_"
+
+_HOST_NAME = re.compile(r"\*|[a-z0-9._-]+|\[[0-9a-f:.]+\]|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*")
 
 
 class Settings(BaseSettings):
@@ -28,7 +31,11 @@ class Settings(BaseSettings):
     data_dir: Path = Field(
         Path("samekind-data"), description="Folder of the database and the files; one process owns it."
     )
-    database_url: str = Field("", description="SQLAlchemy URL of the database; empty: SQLite in data_dir.")
+    database_url: str = Field(
+        "",
+        description="SQLAlchemy URL of a SQLite file, the only kind of database in this version; one process owns it; "
+        "empty: samekind.db in data_dir.",
+    )
     blobs_url: str = Field("", description="fsspec URL where the original files are kept; empty: data_dir/blobs.")
     model: Path | None = Field(
         None, description="Model file to activate at start; unset: the one that was active last."
@@ -39,15 +46,28 @@ class Settings(BaseSettings):
     device: str = Field("auto", description="Where the backbone runs: auto, cpu, cuda, mps.")
     allow_download: bool = Field(False, description="Whether missing weights may be fetched from the internet.")
     allow_anonymous: bool = Field(False, description="Whether anyone who reaches the port may read, add and delete.")
-    # A 48-megapixel JPEG of a phone is about 12 MiB.
-    max_upload_bytes: int = Field(20 * 2**20, gt=0, description="Largest image file that is accepted, in bytes.")
-    # Decoded RGB of that size takes 180 MB of memory.
-    max_pixels: int = Field(60_000_000, gt=0, description="Largest width x height that is accepted, in pixels.")
-    max_k: int = Field(1000, gt=0, le=10_000, description="Most neighbours that one search may ask for.")
-    query_retention_s: int = Field(
-        7 * 24 * 3600, gt=0, description="How long feedback may name an uploaded query, in seconds."
+    allowed_hosts: str = Field(
+        "",
+        description="Host names that requests may name, separated by commas, without ports, * for any; empty: "
+        "localhost, 127.0.0.1, [::1] and the host listened on, or any if that is 0.0.0.0 or ::.",
     )
-    threads: int = Field(0, ge=0, description="CPU threads for feature extraction; 0: all cores.")
+    # A 48-megapixel JPEG of a phone is about 12 MiB.
+    # At the lower bound nothing is gained any more, and the picture that warms up the extractor still passes.
+    max_upload_bytes: int = Field(20 * 2**20, ge=1024, description="Largest image file that is accepted, in bytes.")
+    # Decoded RGB of the default takes 180 MB of memory. Above the upper bound, twice its MAX_IMAGE_PIXELS, Pillow takes
+    # a picture for a decompression bomb and refuses it whatever we say.
+    max_pixels: int = Field(
+        60_000_000, gt=0, le=178_956_970, description="Largest width x height that is accepted, in pixels."
+    )
+    max_k: int = Field(1000, gt=0, le=10_000, description="Most neighbours that one search may ask for.")
+    # Ten years at most: from much longer ones no date follows.
+    query_retention_s: int = Field(
+        7 * 24 * 3600,
+        gt=0,
+        le=10 * 365 * 24 * 3600,
+        description="How long feedback may name an uploaded query, in seconds.",
+    )
+    threads: int = Field(0, ge=0, le=256, description="CPU threads for feature extraction; 0: all cores.")
 
     @model_validator(mode="after")
     def _refuse_to_serve_strangers_by_accident(self) -> Self:
@@ -58,15 +78,34 @@ class Settings(BaseSettings):
             )
         return self
 
-    @property
-    def sql_url(self) -> str:
-        """The database to open."""
-        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'samekind.db'}"
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _only_names(cls, allowed_hosts: str) -> str:
+        for name in _host_names(allowed_hosts):
+            if not _HOST_NAME.fullmatch(name):
+                raise ValueError(f"{name} is no host name: give example.org or [::1], without scheme, port and path")
+        return allowed_hosts
 
     @property
-    def blob_root(self) -> str:
-        """Where blobs are kept."""
-        return self.blobs_url or str(self.data_dir.absolute() / "blobs")
+    def hosts(self) -> frozenset[str]:
+        """The host names that requests may name: lower case, IPv6 addresses without brackets; "*" among them: any."""
+        if self.allowed_hosts:
+            names = _host_names(self.allowed_hosts)
+        elif _is_every_address(self.host):
+            names = ["*"]  # it has as many names as the machine; allow_anonymous was needed to get here
+        else:
+            names = ["localhost", "127.0.0.1", "::1", self.host.lower()]
+        return frozenset(name.strip("[]") for name in names)
+
+    @property
+    def database(self) -> str | Path:
+        """The database to open: a URL if one is set, else a file, whose name may hold what means something in URLs."""
+        return self.database_url or self.data_dir.absolute() / "samekind.db"
+
+    @property
+    def blobs(self) -> str | Path:
+        """Where blobs are kept: likewise a URL or a folder."""
+        return self.blobs_url or self.data_dir.absolute() / "blobs"
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -96,6 +135,17 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False  # a name: it may be anything
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def _host_names(text: str) -> list[str]:
+    return [name.strip().lower() for name in text.split(",") if name.strip()]
 
 
 def _refuse_unknown_variables(environment: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import chain, islice
 
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
@@ -26,7 +27,9 @@ def give_feedback(collection: CollectionDep, feedback: Feedback) -> Recorded:
 @router.get("", response_class=StreamingResponse)
 def get_feedback(collection: CollectionDep) -> StreamingResponse:
     """The latest verdict about each pair, one JSON object a line, as the trainer reads them."""
-    return StreamingResponse(_lines(collection), media_type="application/x-ndjson")
+    lines = _lines(collection)
+    first = list(islice(lines, 1))  # read before the answer begins, so that it can still say that the database fails
+    return StreamingResponse(chain(first, lines), media_type="application/x-ndjson")
 
 
 def _lines(collection: Collection) -> Iterator[str]:

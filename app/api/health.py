@@ -1,5 +1,7 @@
 """/healthz and /readyz: for whoever supervises the process."""
 
+import asyncio
+
 from fastapi import APIRouter
 
 from app.api.dependencies import CollectionDep
@@ -17,7 +19,8 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz")
-def readyz(collection: CollectionDep) -> Readiness:
+async def readyz(collection: CollectionDep) -> Readiness:
     """It can answer: if this fails, send requests elsewhere. Without a model it is ready to take images."""
-    collection.repository.ping()
+    # Not in the threads that requests share: while all of those wait for the backbone, the service is busy, not broken.
+    await asyncio.to_thread(collection.repository.ping)
     return Readiness(model=collection.active.version if collection.active else None)

@@ -12,6 +12,9 @@ __all__ = ["BodyLimit", "NoSniff"]
 _MULTIPART_SLACK_BYTES = 2**20
 # 10,000 pairs of two ids of 200 characters are 4.4 MB. JSON is parsed on the event loop, so it is kept short.
 _MAX_OTHER_BYTES = 5 * 2**20
+# A body that comes with these all the same is read by no route, so it fills no memory. What receives it is a streamed
+# answer that listens for its client to leave, and an error there would come after the answer has begun.
+_WITHOUT_BODY = {"GET", "HEAD"}
 
 
 class BodyLimit:
@@ -31,10 +34,11 @@ class BodyLimit:
         if declared.isdecimal() and int(declared[:20]) > limit:
             await problem(413, "body_too_large", _too_large(limit))(scope, receive, send)
             return
-        await self.app(scope, _counting(receive, limit), send)
+        is_read = scope["method"] not in _WITHOUT_BODY
+        await self.app(scope, _counting(receive, limit) if is_read else receive, send)
 
     def _limit(self, headers: Headers) -> int:
-        is_multipart = headers.get("content-type", "").startswith("multipart/form-data")
+        is_multipart = headers.get("content-type", "").lower().startswith("multipart/form-data")
         return self._max_multipart_bytes if is_multipart else _MAX_OTHER_BYTES
 
 

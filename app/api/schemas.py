@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, field_validator, model_validator
 
 from app.records import Counts, ModelRecord, RecordedPairs, StoredImage
 from app.services.collection import Collection
-from app.services.feedback import MAX_PAIRS
+from app.services.feedback import MAX_PAIRS, check_pair_count
+from app.services.fields import readable_metadata
 from app.services.images import Page
 from app.services.search import Answer, Neighbour
 from embedding.pairs import Pair
@@ -74,7 +75,7 @@ class Image(BaseModel):
             height=image.height,
             byte_size=image.byte_size,
             category=image.category,
-            metadata=dict(image.metadata),
+            metadata=readable_metadata(image.id, image.metadata),
             created=image.created,
             links=Links.of(image.id),
         )
@@ -110,7 +111,9 @@ class NeighbourOut(BaseModel):
 
 
 class SearchAnswer(BaseModel):
-    query_id: str | None = Field(description="What feedback may call this query; null for a search by image id.")
+    query_id: str | None = Field(
+        description="What feedback may call this query; null for a search by image id, and if it could not be kept."
+    )
     model: str = Field(description="Version of the model that answered.")
     k: int
     neighbours: list[NeighbourOut] = Field(description="Nearest first; equal distances in the order of addition.")
@@ -121,19 +124,43 @@ class SearchAnswer(BaseModel):
         return cls(query_id=answer.query_id, model=answer.model, k=answer.k, neighbours=neighbours)
 
 
-class Verdict(BaseModel):
+class Body(BaseModel):
+    """A JSON body, or a part of one, that is validated on the event loop: what is wrong with it must not cost much."""
+
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_fields(cls, value: Any) -> Any:
+        """The first of them; pydantic would make an error of each, and a body has room for a million."""
+        unknown = (
+            next((name for name in value if name not in cls.model_fields), None) if isinstance(value, dict) else None
+        )
+        if unknown is not None:
+            raise ValueError(f"there is no field {unknown[:50]!a} here")
+        return value
+
+
+class Verdict(Body):
     left: Reference = Field(description="Id of an image or of a query; the order of the two means nothing.")
     right: Reference
     similar: bool
 
 
-class Feedback(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    pairs: list[Verdict] = Field(description=f"1 to {MAX_PAIRS} verdicts; all are recorded or none.")
+class Feedback(Body):
+    # Fail fast: the errors of 10,000 verdicts would take longer than 10,000 good ones.
+    pairs: Annotated[list[Verdict], FailFast()] = Field(
+        description=f"1 to {MAX_PAIRS} verdicts; all are recorded or none."
+    )
     source: str | None = Field(None, description="Who says so, or by what means; free text, 200 characters.")
+
+    @field_validator("pairs", mode="before")
+    @classmethod
+    def _count_first(cls, pairs: Any) -> Any:
+        """Raises: TooManyPairs, which pydantic lets through as it is."""
+        if isinstance(pairs, list):
+            check_pair_count(len(pairs))
+        return pairs
 
     def as_pairs(self) -> list[Pair]:
         """Raises: BadPairs for a pair of an image with itself."""

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, File, Query, UploadFile
+from fastapi import APIRouter, Depends, File, Query, Request, UploadFile
 
 from app.api.dependencies import CollectionDep
 from app.api.schemas import SearchAnswer
-from app.errors import BadSearch
+from app.errors import BadField, BadSearch
 from app.services.search import search_by_image, search_by_upload
 
 __all__ = ["router"]
@@ -14,7 +14,17 @@ __all__ = ["router"]
 router = APIRouter(prefix="/v1/search", tags=["search"])
 
 
-@router.post("")
+async def _nothing_but_a_file(request: Request) -> None:
+    """What stands beside it in the body would be ignored in silence. Raises: BadField."""
+    others = sorted({name for name in await request.form() if name != "file"})  # read already, with the file
+    if others:
+        raise BadField(
+            f"A search's body holds nothing but `file`; k and image_id belong into the URL (/v1/search?k=5): got "
+            f"{', '.join(ascii(name[:50]) for name in others[:5])} in the body."
+        )
+
+
+@router.post("", dependencies=[Depends(_nothing_but_a_file)])
 def search(
     collection: CollectionDep,
     k: Annotated[int, Query(description="How many neighbours.")] = 10,

@@ -7,8 +7,9 @@ id, is not needed: re-scoring knows rows.
 Traps that this module is built around:
 
 - FAISS takes an id twice in silence. Here an id that is present is replaced.
-- For 20 queries or more in one call FAISS computes |x|^2 + |y|^2 - 2xy, which cancels. Queries go to it one by one,
-  where it sums (x - y)^2 in float32, and the nearest are scored again in float64.
+- For many queries in one call (from 20 on in older versions, from n d = 128,000 on in 1.15) FAISS computes
+  |x|^2 + |y|^2 - 2xy, which cancels. Queries go to it one by one, where it sums (x - y)^2 in float32, and the nearest
+  are scored again in float64.
 - Which of several equally distant neighbours FAISS returns is its own affair. Candidates are therefore taken until none
   that was left out can belong to the K nearest.
 """

@@ -36,6 +36,7 @@ class ReadersWriterLock:
                 self._condition.wait_for(lambda: not self._writing and not self._readers)
             finally:
                 self._waiting_writers -= 1
+                self._condition.notify_all()  # if the wait was broken off, the readers behind it may go on
             self._writing = True
         try:
             yield

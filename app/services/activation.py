@@ -27,16 +27,19 @@ def model_to_start_with(repository: Repository, path: Path | None) -> Model | No
 
 
 def activate(collection: Collection, model: Model) -> None:
-    """Keep the model, embed every image with it, and search with it from now on."""
+    """Keep the model, embed every image with it, and search with it from now on.
+
+    Raises: BadFeatures, StoreUnavailable; then the model that was active stays so.
+    """
     version, models = model.version, collection.repository.models
     models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
     _warm_up(model.metric)
-    index = collection.new_index(model.metric.embedding_dim, version)
+    active = ActiveModel(version, model, collection.new_index(model.metric.embedding_dim, version))
     with collection.change:
         for block in collection.repository.images.feature_blocks(_BLOCK_ROWS):
-            index.add(block.seqs, model.metric.embed(block.features))
+            active.index.add(block.seqs, active.embed(block.features))
         models.activate(version)
-        collection.active = ActiveModel(version, model, index)
+        collection.active = active
 
 
 def _warm_up(metric: Metric) -> None:

@@ -6,8 +6,13 @@ from datetime import timedelta
 from itertools import count
 from threading import Lock
 
+import numpy as np
+import numpy.typing as npt
+
 from app.errors import NoActiveModel
 from app.ports import Blobs, Extractor, NewIndex, Repository, VectorIndex
+from app.records import FeatureMatrix
+from embedding.errors import BadFeatures
 from embedding.model_file import Model
 
 __all__ = ["ActiveModel", "Collection"]
@@ -22,6 +27,16 @@ class ActiveModel:
     version: str
     model: Model
     index: VectorIndex
+
+    def embed(self, features: FeatureMatrix) -> npt.NDArray[np.float32]:
+        """Features (n, D) -> embeddings (n, d), all finite. Raises: BadFeatures."""
+        embeddings = self.model.metric.embed(features)
+        if not np.isfinite(embeddings).all():
+            raise BadFeatures(
+                f"Model {self.version} gives {int((~np.isfinite(embeddings)).any(axis=1).sum())} of {len(embeddings)} "
+                "pictures no finite embedding, so it cannot be searched with: activate another model."
+            )
+        return embeddings
 
 
 @dataclass

@@ -10,9 +10,15 @@ from app.services.fields import check_text
 from embedding.errors import BadPairs
 from embedding.pairs import Pair, contradictions
 
-__all__ = ["MAX_PAIRS", "export_pairs", "record_feedback"]
+__all__ = ["MAX_PAIRS", "check_pair_count", "export_pairs", "record_feedback"]
 
 MAX_PAIRS = 10_000  # in one call, which is one transaction
+
+
+def check_pair_count(count: int) -> None:
+    """To be asked before anything is done for each of them. Raises: TooManyPairs."""
+    if count > MAX_PAIRS:
+        raise TooManyPairs(f"There are {count:,} pairs in this call, the limit is {MAX_PAIRS:,}: send several calls.")
 
 
 def record_feedback(collection: Collection, pairs: Sequence[Pair], source: str | None) -> RecordedPairs:
@@ -22,10 +28,7 @@ def record_feedback(collection: Collection, pairs: Sequence[Pair], source: str |
     """
     if not pairs:
         raise BadPairs("There are no pairs in this call: send at least one.")
-    if len(pairs) > MAX_PAIRS:
-        raise TooManyPairs(
-            f"There are {len(pairs):,} pairs in this call, the limit is {MAX_PAIRS:,}: send several calls."
-        )
+    check_pair_count(len(pairs))
     if both := contradictions(pairs):
         left, right = min(both)
         raise BadPairs(

@@ -1,27 +1,36 @@
 """Text that clients choose: what may be kept, checked once, with the limit in the message."""
 
 import json
+import logging
 import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.errors import BadField, ReservedId
 
 __all__ = [
     "MAX_METADATA_BYTES",
+    "MAX_METADATA_DEPTH",
     "MAX_TEXT",
     "QUERY_PREFIX",
     "check_image_id",
     "check_text",
     "metadata_from",
+    "readable_metadata",
 ]
+
+_log = logging.getLogger(__name__)
 
 QUERY_PREFIX = "q_"
 MAX_TEXT = 200  # characters of a category or a source
 MAX_METADATA_BYTES = 65_536  # it is read with every row that a search returns
+MAX_METADATA_DEPTH = 32  # objects and lists inside each other
+# What pydantic still writes as JSON is 255 levels, of which an answer takes some itself.
+_READABLE_DEPTH = 200
 
 # Safe in a URL, in a file name and in a header; the first character keeps "." and ".." out.
 _IMAGE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,199}")
-# Control characters, of which PostgreSQL keeps no NUL, and halves of surrogate pairs, which are no text.
+# Control characters, and halves of surrogate pairs, which are no text and which no database takes.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 # The same two in JSON, where NUL is written \u0000, its backslash not escaped itself.
 _NUL_OR_SURROGATE = re.compile(r"(?<!\\)(?:\\\\)*\\u0000|[\ud800-\udfff]")
@@ -55,16 +64,45 @@ def metadata_from(text: str | None) -> dict[str, Any]:
         return {}
     if len(text.encode("utf-8", "surrogatepass")) > MAX_METADATA_BYTES:
         raise BadField(f"metadata has {len(text):,} characters, the limit is {MAX_METADATA_BYTES:,} bytes.")
-    try:
-        metadata = json.loads(text)
-        canonical = json.dumps(metadata, allow_nan=False, ensure_ascii=False)
-    except (ValueError, RecursionError) as error:
-        raise BadField(f"metadata is no JSON, or holds a number that JSON has no word for: {error}") from error
+    metadata, canonical = _parsed(text)
     if not isinstance(metadata, dict):
         raise BadField(f"metadata must be a JSON object, got {_shown(text)}.")
     if _NUL_OR_SURROGATE.search(canonical):
         raise BadField("metadata has NUL characters or broken text, which cannot be stored.")
     return metadata
+
+
+def readable_metadata(image_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Stored metadata as answers may hold it: none in place of what nests too deep, so that no row breaks a listing."""
+    if _nests_deeper(metadata, _READABLE_DEPTH):
+        _log.warning("The metadata of image %s nests too deep to be shown: it is left out.", image_id)
+        return {}
+    return dict(metadata)
+
+
+def _parsed(text: str) -> tuple[Any, str]:
+    """The value, and the same as canonical JSON. Raises: BadField."""
+    try:
+        value = json.loads(text)
+        if _nests_deeper(value, MAX_METADATA_DEPTH):
+            raise BadField(f"metadata has more than {MAX_METADATA_DEPTH} levels of JSON inside each other: flatten it.")
+        return value, json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (ValueError, RecursionError) as error:
+        raise BadField(f"metadata is no JSON, or holds a number that JSON has no word for: {error}") from error
+
+
+def _nests_deeper(value: object, depth: int) -> bool:
+    """Whether objects and lists stand more than `depth` deep inside each other; without recursion, level by level."""
+    level = [value]
+    for _ in range(depth):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+    return bool(level)
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _shown(text: str) -> str:

@@ -2,16 +2,18 @@
 
 import hashlib
 import logging
+import os
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
-from app.errors import BadLimit, IdTaken, StoreUnavailable
+from app.errors import BadLimit, IdTaken, MissingFile, StoreUnavailable
 from app.records import Extraction, FeatureMatrix, NewImage, StoredImage
-from app.services.collection import Collection
+from app.services.collection import ActiveModel, Collection
 from app.services.cursor import decode_cursor, encode_cursor
 from app.services.fields import check_image_id, check_text, metadata_from
 from app.services.media import media_type
@@ -42,15 +44,16 @@ class Page:
 def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage, bool]:
     """Store an image and make it findable; True: it is new, False: its bytes were there, and nothing was changed.
 
-    When this returns, a crash loses nothing of it: the file is on disk before the row, the row before the answer.
+    When this returns, a crash loses nothing of it: the file is on disk before the row, the row before the answer. If
+    the bytes were there but their file is gone or cut, it is whole again.
 
-    Raises: BadField, ReservedId, BadImage and its kinds, IdTaken, StoreUnavailable.
+    Raises: BadField, ReservedId, BadImage and its kinds, BadFeatures, IdTaken, StoreUnavailable. None leaves a row.
     """
     image_id = upload.id or uuid.uuid4().hex
     check_image_id(image_id)
     category, metadata = check_text("category", upload.category), metadata_from(upload.metadata)
     sha256 = hashlib.sha256(upload.data).hexdigest()
-    if existing := collection.repository.images.with_sha256(sha256):
+    if existing := _existing(collection, sha256, upload.data):
         return existing, False
     extraction = collection.extractor.extract(upload.data)
     image = NewImage(
@@ -73,9 +76,18 @@ def get_image(collection: Collection, image_id: str) -> StoredImage:
 
 
 def open_file(collection: Collection, image_id: str) -> tuple[StoredImage, BinaryIO]:
-    """The image and its original bytes, to be closed by the caller. Raises: UnknownImage, MissingFile."""
+    """The image and its original bytes, to be closed by the caller.
+
+    Raises: UnknownImage, MissingFile (also for a file of another length), StoreUnavailable.
+    """
     image = get_image(collection, image_id)
-    return image, collection.blobs.open(image.sha256)
+    file = collection.blobs.open(image.sha256)
+    try:
+        _check_length(image, file)
+    except BaseException:
+        file.close()
+        raise
+    return image, file
 
 
 def list_images(collection: Collection, limit: int, cursor: str | None, category: str | None) -> Page:
@@ -107,20 +119,47 @@ def delete_image(collection: Collection, image_id: str) -> None:
             _log.warning("The file %s of a deleted image could not be removed: %s", image.sha256, error)
 
 
+def _existing(collection: Collection, sha256: str, data: bytes) -> StoredImage | None:
+    """The image of those bytes if there is one, with its file put back if somebody else removed or cut it."""
+    images = collection.repository.images
+    if not images.with_sha256(sha256):
+        return None
+    with collection.change:
+        if existing := images.with_sha256(sha256):  # still: its deletion may have come between
+            collection.blobs.put(sha256, data)
+        return existing
+
+
+def _check_length(image: StoredImage, file: BinaryIO) -> None:
+    """Raises: MissingFile. An answer that has begun with the wrong length could only be cut off."""
+    length = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if length != image.byte_size:
+        raise MissingFile(
+            f"The file {image.sha256} in the blob store has {length:,} bytes, the image had {image.byte_size:,}: add "
+            "the same picture again, restore the file from a backup, or delete its image."
+        )
+
+
 def _store(collection: Collection, image: NewImage, data: bytes, extraction: Extraction) -> tuple[StoredImage, bool]:
+    active = collection.active
+    embedding = _embedding(active, extraction.features)  # before anything is kept: it may fail
     collection.blobs.put(image.sha256, data)  # the slow part of it, while others may go on
     with collection.change:
         collection.blobs.put(image.sha256, data)  # again: the deletion of the same picture may have come between
+        if collection.active is not active:  # another model took over meanwhile
+            active = collection.active
+            embedding = _embedding(active, extraction.features)
         try:
             stored, is_new = collection.repository.images.add(image, extraction.features)
         except IdTaken:
             collection.blobs.delete(image.sha256)
             raise
-        if is_new and collection.active:
-            _index(collection, stored, extraction.features)
+        if is_new and active and embedding is not None:
+            active.index.add(np.array([stored.seq], np.int64), embedding)
     return stored, is_new
 
 
-def _index(collection: Collection, image: StoredImage, features: FeatureMatrix) -> None:
-    active = collection.require_active()
-    active.index.add(np.array([image.seq], np.int64), active.model.metric.embed(features[None]))
+def _embedding(active: ActiveModel | None, features: FeatureMatrix) -> npt.NDArray[np.float32] | None:
+    """(1, d), if there is a model. Raises: BadFeatures."""
+    return active.embed(features[None]) if active else None

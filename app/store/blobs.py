@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 
 from app.errors import MissingFile, StoreUnavailable
 
@@ -17,19 +18,16 @@ __all__ = ["FsspecBlobs"]
 class FsspecBlobs:
     """Implements `app.ports.Blobs`. The first two digits of the name are a folder, so that folders stay small."""
 
-    def __init__(self, root: str):
-        """Raises: StoreUnavailable if there is no such kind of root."""
-        try:
-            self._files, self._root = url_to_fs(root)
-        except (ValueError, ImportError) as error:
-            raise StoreUnavailable(f"The blob store {root} cannot be opened: {error}") from error
+    def __init__(self, root: str | Path):
+        """A folder, whose name is taken as it is, or a URL. Raises: StoreUnavailable if it cannot be opened."""
+        self._files, self._root = (LocalFileSystem(), str(root)) if isinstance(root, Path) else _opened(root)
         self._is_local = "file" in _protocols(self._files)
 
     def put(self, sha256: str, content: bytes) -> None:
         with _as_unavailable():
             if self._is_local:
                 _write_durably(Path(self._path(sha256)), content)
-            elif not self._files.exists(self._path(sha256)):
+            elif not self._holds(sha256, len(content)):
                 self._files.pipe_file(self._path(sha256), content)
 
     def open(self, sha256: str) -> BinaryIO:
@@ -42,10 +40,6 @@ class FsspecBlobs:
                 ) from error
         return file
 
-    def exists(self, sha256: str) -> bool:
-        with _as_unavailable():
-            return bool(self._files.exists(self._path(sha256)))
-
     def delete(self, sha256: str) -> None:
         with _as_unavailable():
             try:
@@ -53,8 +47,25 @@ class FsspecBlobs:
             except FileNotFoundError:
                 return
 
+    def _holds(self, sha256: str, length: int) -> bool:
+        try:
+            return bool(self._files.size(self._path(sha256)) == length)
+        except FileNotFoundError:
+            return False
+
     def _path(self, sha256: str) -> str:
         return f"{self._root}/{sha256[:2]}/{sha256}"
+
+
+def _opened(url: str) -> tuple[Any, str]:
+    try:
+        files, root = url_to_fs(url)
+    except Exception as error:  # each kind of store has its own, also for what is missing in its URL
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise StoreUnavailable(
+            f"The blob store {url} cannot be opened: {reason}: correct SAMEKIND_BLOBS_URL."
+        ) from error
+    return files, root
 
 
 def _write_durably(path: Path, content: bytes) -> None:
@@ -62,7 +73,7 @@ def _write_durably(path: Path, content: bytes) -> None:
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         _flush_folder(path.parent.parent)
-    if not path.exists():
+    if not path.is_file() or path.stat().st_size != len(content):
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
             with temporary.open("wb") as file:

@@ -10,18 +10,18 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import BadSettings, NewerDatabase, StoreUnavailable
 
-__all__ = ["Database", "open_database"]
+__all__ = ["Database", "database_file", "open_database"]
 
 _log = logging.getLogger(__name__)
 
 _BUSY_TIMEOUT_S = 10  # another program (a backup) may hold the file for moments
-_CONNECTIONS = 40  # as many as the web framework has threads, so that no thread waits for one
+_CONNECTIONS = 41  # as many as the web framework has threads, and one for /readyz: no thread waits for one
 _BEGIN = "sqlite_begin"
 
 
@@ -66,12 +66,12 @@ class Database:
 
 
 @contextmanager
-def open_database(url: str) -> Iterator[Database]:
-    """Connect and migrate; closes when the block ends.
+def open_database(place: str | Path) -> Iterator[Database]:
+    """Connect to a URL or a file and migrate; closes when the block ends.
 
-    Raises: BadSettings (no such kind of database), NewerDatabase, StoreUnavailable.
+    Raises: BadSettings (not a SQLite file), NewerDatabase, StoreUnavailable.
     """
-    database = Database(_engine(url))
+    database = Database(_engine(_url(place)))
     try:
         database.migrate()
         yield database
@@ -79,14 +79,36 @@ def open_database(url: str) -> Iterator[Database]:
         database.close()
 
 
-def _engine(url: str) -> Engine:
+def database_file(place: str | Path) -> Path:
+    """The SQLite file of that path or URL, links resolved. Raises: BadSettings for everything else."""
+    return Path(_url(place).database or "").resolve()
+
+
+def _url(place: str | Path) -> URL:
+    """The URL of a SQLite file, whose name is taken as it is: ? and % in a path mean nothing. Raises: BadSettings."""
+    if isinstance(place, Path):
+        return URL.create("sqlite", database=str(place))
+    try:
+        url = make_url(place)
+        kind = url.get_backend_name()
+    except (ArgumentError, ValueError) as error:
+        raise BadSettings(f"The database URL cannot be used: {error}") from error
+    if kind != "sqlite":
+        raise BadSettings(
+            f"The database URL names {kind}: only SQLite is supported in this version (sqlite:////a/file)."
+        )
+    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+        raise BadSettings("The database URL names no file: write it as sqlite:////path/to/samekind.db.")
+    return url
+
+
+def _engine(url: URL) -> Engine:
     try:
         engine = create_engine(url, pool_size=_CONNECTIONS, max_overflow=0, pool_timeout=_BUSY_TIMEOUT_S)
     except (ArgumentError, SQLAlchemyError, ImportError) as error:
         raise BadSettings(f"The database URL cannot be used: {error}") from error
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 

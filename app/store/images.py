@@ -12,8 +12,8 @@ from sqlalchemy.sql import ColumnElement
 from app.errors import IdTaken, StoreUnavailable, UnknownImage
 from app.records import FeatureBlock, FeatureMatrix, NewImage, StoredImage
 from app.store.database import Database
-from app.store.rows import blocks, features_from, features_to_bytes, image_from
-from app.store.tables import images, pairs
+from app.store.rows import blocks, check_features, features_from, features_to_bytes, image_from, stored_bytes
+from app.store.tables import collection, images, pairs
 
 __all__ = ["SqlImages"]
 
@@ -73,14 +73,20 @@ class SqlImages:
     def features(self, image_id: str) -> FeatureMatrix:
         with self._database.reading() as connection:
             stored = connection.scalar(select(images.c.features).where(images.c.id == image_id))
+            expected_bytes = _feature_bytes(connection)
         if stored is None:
             raise _unknown(image_id)
+        check_features(image_id, stored, expected_bytes or len(stored))
         one: FeatureMatrix = features_from([stored])[0]
         return one
 
     def feature_blocks(self, block_rows: int) -> Iterator[FeatureBlock]:
+        with self._database.reading() as connection:
+            expected_bytes = _feature_bytes(connection)
         last = 0
         while block := self._feature_rows(last, block_rows):
+            for row in block:
+                check_features(row.id, row.features, expected_bytes or len(block[0].features))
             seqs = np.array([row.seq for row in block], np.int64)
             yield FeatureBlock(seqs, features_from([row.features for row in block]))
             last = int(seqs[-1])
@@ -100,9 +106,15 @@ class SqlImages:
             return image_from(row) if row else None
 
     def _feature_rows(self, after: int, limit: int) -> Sequence[Any]:
-        query = select(images.c.seq, images.c.features).where(images.c.seq > after)
+        query = select(images.c.seq, images.c.id, images.c.features).where(images.c.seq > after)
         with self._database.reading() as connection:
             return connection.execute(query.order_by(images.c.seq).limit(limit)).all()
+
+
+def _feature_bytes(connection: Connection) -> int | None:
+    """How long the features of an image are stored, if the collection's backbone is known."""
+    fields = connection.scalar(select(collection.c.backbone))
+    return stored_bytes(fields["feature_dim"]) if fields else None
 
 
 def _retire_pairs(connection: Connection, image_id: str) -> None:

@@ -1,18 +1,21 @@
 """The database as one part. Implements `app.ports.Repository`."""
 
-from sqlalchemy import Connection, delete, func, insert, literal, select
+from sqlalchemy import Connection, delete, func, insert, literal_column, select
+from sqlalchemy.sql import ColumnElement
 
-from app.errors import BackboneMismatch
+from app.errors import BackboneMismatch, StoreUnavailable
 from app.records import Counts
 from app.store.database import Database
 from app.store.images import SqlImages
 from app.store.models import SqlModels
 from app.store.pairs import SqlPairs
 from app.store.queries import SqlQueries, delete_unnamed
-from app.store.tables import collection, images, pairs, queries
+from app.store.tables import collection, images, metadata, pairs, queries
 from embedding.backbone import BackboneIdentity
 
 __all__ = ["SqlRepository"]
+
+_ROWID: ColumnElement[int] = literal_column("rowid")  # in its order a table itself is read, none of its indexes
 
 
 class SqlRepository:
@@ -46,12 +49,20 @@ class SqlRepository:
 
     def ping(self) -> None:
         with self._database.reading() as connection:
-            connection.scalar(select(literal(1)))
+            for table in metadata.sorted_tables:  # a page of each: a constant would come from a damaged file too
+                connection.execute(select(_ROWID).select_from(table).order_by(_ROWID).limit(1)).all()
 
 
 def _stored_backbone(connection: Connection) -> BackboneIdentity | None:
     fields = connection.scalar(select(collection.c.backbone))
-    return BackboneIdentity.from_json(fields) if fields else None
+    if not fields:
+        return None
+    try:
+        return BackboneIdentity.from_json(fields)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreUnavailable(
+            f"The collection's backbone in the database cannot be read ({error!r}): restore a backup of it."
+        ) from error
 
 
 def _refuse_to_mix(connection: Connection, stored: BackboneIdentity, identity: BackboneIdentity) -> None:

@@ -7,14 +7,15 @@ from typing import Any, TypeVar
 import numpy as np
 from sqlalchemy import Row
 
+from app.errors import StoreUnavailable
 from app.records import FeatureMatrix, StoredImage
 
-__all__ = ["blocks", "features_from", "features_to_bytes", "image_from"]
+__all__ = ["blocks", "check_features", "features_from", "features_to_bytes", "image_from", "stored_bytes"]
 
 T = TypeVar("T")
 
 _FEATURE_TYPE = np.dtype("<f2")  # float16, little endian on every machine
-_BLOCK = 500  # parameters in one IN list: far below every database's limit
+_BLOCK = 500  # parameters in one IN list: far below SQLite's limit of 32,766
 
 
 def blocks(items: Iterable[T], size: int = _BLOCK) -> Iterator[Sequence[T]]:
@@ -27,6 +28,20 @@ def blocks(items: Iterable[T], size: int = _BLOCK) -> Iterator[Sequence[T]]:
 def features_to_bytes(features: FeatureMatrix) -> bytes:
     """Features (D,) as they are stored."""
     return features.astype(_FEATURE_TYPE).tobytes()
+
+
+def stored_bytes(feature_dim: int) -> int:
+    """How long the features of one image are as they are stored."""
+    return feature_dim * _FEATURE_TYPE.itemsize
+
+
+def check_features(image_id: str, stored: bytes, expected_bytes: int) -> None:
+    """Raises: StoreUnavailable if they are not of the collection's length: somebody else was at the database."""
+    if len(stored) != expected_bytes:
+        raise StoreUnavailable(
+            f"The features of image {image_id!r} in the database have {len(stored):,} bytes, not {expected_bytes:,}: "
+            "restore the database from a backup, or delete that row with SQLite and add the picture again."
+        )
 
 
 def features_from(blobs: Sequence[bytes]) -> FeatureMatrix:

@@ -105,7 +105,6 @@ Index(
     models.c.state,
     unique=True,
     sqlite_where=models.c.state == "active",
-    postgresql_where=models.c.state == "active",
 )
 
 collection = Table(

@@ -24,6 +24,8 @@ from embedding.model_file import Calibration, Model, save_model
 Draw = Callable[..., bytes]
 Start = Callable[..., AbstractContextManager[TestClient]]
 
+BASE_URL = "http://127.0.0.1:8000"  # a host that the service answers to by default
+
 
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +87,7 @@ def draw() -> Draw:
 @contextmanager
 def running(settings: Settings) -> Iterator[TestClient]:
     """The application with its lifespan run. Errors inside it are answered, as in production, not raised."""
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(settings), base_url=BASE_URL, raise_server_exceptions=False) as client:
         yield client
 
 

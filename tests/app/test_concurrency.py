@@ -3,13 +3,18 @@
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from threading import Event
 from typing import Any
 
 from starlette.testclient import TestClient
 
+from app.records import Extraction
+from embedding.errors import UnsupportedImage
 from tests.app.conftest import Draw, Start
 
 THREADS = 8
+FRAMEWORK_THREADS = 40
 
 
 def test_same_and_different_pictures_from_many_threads(start: Start, draw: Draw) -> None:
@@ -63,6 +68,38 @@ def test_one_verdict_from_many_threads_is_one_row(start: Start, draw: Draw) -> N
             add(client, draw, seed, f"i{seed}")
         responses = in_threads(lambda _: client.post("/v1/feedback", json=pairs), range(THREADS))
         assert sum(response.json()["recorded"] for response in responses) == 1
+
+
+def test_it_stays_ready_while_uploads_take_every_thread(start: Start) -> None:
+    """More uploads than the web framework has threads, none of which gets on."""
+    blocking = Blocking()
+    with start() as client, ThreadPoolExecutor(60) as threads:
+        client.app.state.collection.extractor = blocking  # type: ignore[attr-defined]
+        uploads = [
+            threads.submit(client.post, "/v1/images", files={"file": f"no picture {n}".encode()}) for n in range(50)
+        ]
+        try:
+            assert blocking.full.wait(30)
+            for path in ("/healthz", "/readyz"):
+                assert threads.submit(client.get, path).result(timeout=10).status_code == 200
+        finally:
+            blocking.go_on.set()
+        assert {upload.result().status_code for upload in uploads} == {415}
+
+
+class Blocking:
+    """An extractor in which everybody waits."""
+
+    def __init__(self) -> None:
+        self.full = Event()  # every thread that there is waits
+        self.go_on = Event()
+        self._waiting = count(1)
+
+    def extract(self, _data: bytes) -> Extraction:
+        if next(self._waiting) == FRAMEWORK_THREADS:
+            self.full.set()
+        self.go_on.wait(60)
+        raise UnsupportedImage("no picture")
 
 
 def add(client: TestClient, draw: Draw, seed: int, name: str) -> Any:

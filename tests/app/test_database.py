@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.errors import BadSettings, NewerDatabase, StoreUnavailable
 from app.store import tables
-from app.store.database import Database, open_database
+from app.store.database import Database, database_file, open_database
 from app.store.repository import SqlRepository
 
 
@@ -56,10 +56,29 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("bad_url", ["nonsense", "oracle+none://x", "mysql+nodriver://x/y"])
-def test_a_url_of_no_database(bad_url: str) -> None:
-    with pytest.raises(BadSettings, match="database URL"), open_database(bad_url):
+@pytest.mark.parametrize(
+    ("bad_url", "message"),
+    [
+        ("nonsense", "cannot be used"),
+        ("sqlite+nodriver:///x.db", "cannot be used"),
+        ("oracle+none://x", "names oracle: only SQLite"),
+        ("mysql+nodriver://x/y", "names mysql: only SQLite"),
+        ("postgresql://me:secret@host/x", "names postgresql: only SQLite is supported in this version"),
+        ("sqlite://", "names no file"),
+        ("sqlite:///:memory:", "names no file"),
+        ("sqlite:///file:x.db?uri=true", "names no file"),
+    ],
+)
+def test_a_url_of_no_sqlite_file(bad_url: str, message: str) -> None:
+    with pytest.raises(BadSettings, match=f"database URL.*{message}") as refusal, open_database(bad_url):
         pass
+    assert "secret" not in str(refusal.value)
+
+
+def test_the_file_of_a_url_is_the_same_by_every_name(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert database_file(f"sqlite:///{tmp_path}/link/x.db") == database_file(f"sqlite:///{tmp_path}/x.db")
+    assert database_file(f"sqlite:///{tmp_path}/x.db") == tmp_path.resolve() / "x.db"
 
 
 def test_a_failed_transaction_leaves_nothing(tmp_path: Path) -> None:

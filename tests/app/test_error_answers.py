@@ -1,6 +1,7 @@
 """Each error that a request can meet has an answer of its own, and surprises give nothing away."""
 
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,18 +12,30 @@ import embedding.errors
 from app.api.errors import ROWS
 from app.errors import CannotStart
 from tests.app.conftest import Start
+from tests.conftest import ROOT
+
+# They only gather others and are never raised themselves.
+GROUPS = {
+    app.errors.AppError,
+    app.errors.BadRequest,
+    app.errors.Unavailable,
+    app.errors.Unknown,
+    embedding.errors.BadImage,
+    embedding.errors.EmbeddingError,
+    embedding.errors.ModelFileError,
+}
 
 
-def leaves(kind: type[Exception]) -> Iterator[type[Exception]]:
-    """The classes of a tree that nothing derives from, and those above that are raised themselves."""
-    if not kind.__subclasses__():
+def tree(kind: type[Exception]) -> Iterator[type[Exception]]:
+    """A class and all that derive from it in the modules of errors."""
+    if kind.__module__ in ("app.errors", "embedding.errors"):
         yield kind
     for below in kind.__subclasses__():
-        yield from leaves(below)
+        yield from tree(below)
 
 
-AT_START_ONLY = set(leaves(CannotStart))
-RAISABLE = {*leaves(app.errors.AppError), *leaves(embedding.errors.EmbeddingError)} - AT_START_ONLY
+AT_START_ONLY = set(tree(CannotStart))
+RAISABLE = {*tree(app.errors.AppError), *tree(embedding.errors.EmbeddingError)} - AT_START_ONLY - GROUPS
 
 
 def name(kind: Any) -> str:
@@ -35,7 +48,17 @@ def test_every_error_has_a_row(kind: type[Exception]) -> None:
 
 
 def test_the_tree_is_not_empty() -> None:
-    assert len(RAISABLE) > 15
+    assert len(RAISABLE) > 20
+    assert {app.errors.BadField, app.errors.ReservedId} <= RAISABLE  # one above, one below
+
+
+@pytest.mark.parametrize("package", ["app", "embedding"])
+def test_groups_are_never_raised(package: str) -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / package).rglob("*.py")]
+    raised = {name for source in sources for name in re.findall(r"raise (?:\w+\.)*(\w+)\(", source)}
+    assert len(raised) > 5
+    assert raised.isdisjoint(kind.__name__ for kind in GROUPS)
+    assert not set(ROWS) & GROUPS
 
 
 def test_no_row_is_for_an_error_that_only_stops_the_start() -> None:

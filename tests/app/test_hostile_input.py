@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import struct
+import time
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -12,11 +13,12 @@ import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from tests.app.conftest import Draw
+from tests.app.conftest import BASE_URL, Draw
 
 MAX_UPLOAD_BYTES = 200_000  # as the shared service is started
 MULTIPART = {"content-type": "multipart/form-data; boundary=x"}
 JSON = {"content-type": "application/json"}
+MANY_FIELDS = b"{" + b",".join(b'"f%d":1' % number for number in range(400_000)) + b"}"
 
 
 @pytest.fixture(autouse=True)
@@ -72,6 +74,11 @@ def test_files_that_are_no_usable_picture(
     assert_problem(response, status, code)
 
 
+def nested(depth: int) -> str:
+    """An object with lists inside each other."""
+    return '{"a": ' + "[" * (depth - 1) + "]" * (depth - 1) + "}"
+
+
 BAD_FIELDS = [
     pytest.param({"id": "q_mine"}, "reserved_id", "q_", id="query id"),
     pytest.param({"id": "a/b"}, "invalid_field", "a/b", id="slash"),
@@ -92,6 +99,9 @@ BAD_FIELDS = [
     pytest.param({"metadata": '{"a": "\\u0000"}'}, "invalid_field", "NUL", id="NUL in metadata"),
     pytest.param({"metadata": '{"a": "\\ud800"}'}, "invalid_field", "broken text", id="half a surrogate pair"),
     pytest.param({"metadata": "[" * 60_000}, "invalid_field", "JSON", id="deep nesting"),
+    pytest.param({"metadata": nested(33)}, "invalid_field", "32 levels", id="nested a little too deep"),
+    pytest.param({"metadata": nested(300)}, "invalid_field", "32 levels", id="nested deeper than answers can be"),
+    pytest.param({"metadata": nested(900)}, "invalid_field", "32 levels", id="nested deeper than the stack"),
     pytest.param({"metadata": json.dumps({"a": "x" * 66_000})}, "invalid_field", "65,536", id="long metadata"),
     pytest.param({"metadata": '{"a": ' + "9" * 5000 + "}"}, "invalid_field", "JSON", id="endless number"),
 ]
@@ -181,6 +191,44 @@ def test_bodies_that_are_no_feedback(client: TestClient, body: bytes, headers: A
     assert_problem(client.post("/v1/feedback", content=body, headers=headers), status, code)
 
 
+@pytest.mark.parametrize(
+    ("body", "code", "named"),
+    [
+        pytest.param(b'{"pairs": [' + b"{}," * 1_700_000 + b"{}]}", "too_many_pairs", "1,700,001", id="too many pairs"),
+        pytest.param(b'{"pairs": [' + b"{}," * 9_999 + b"{}]}", "validation_error", "left", id="all pairs bad"),
+        pytest.param(MANY_FIELDS, "validation_error", "'f0'", id="many unknown fields"),
+        pytest.param(b'{"pairs": [' + MANY_FIELDS + b"]}", "validation_error", "'f0'", id="many in a pair"),
+        pytest.param(b'{"' + b"x" * 5_000_000 + b'": 1}', "validation_error", "'xxx", id="long unknown field"),
+    ],
+)
+def test_a_bad_body_of_the_greatest_length_costs_little(client: TestClient, body: bytes, code: str, named: str) -> None:
+    """An error for each of its parts would take gigabytes, and the event loop for a minute."""
+    begin = time.monotonic()
+    response = client.post("/v1/feedback", content=body, headers=JSON)
+    took_s = time.monotonic() - begin
+    assert named in assert_problem(response, 422, code)["detail"]
+    assert len(response.content) < 2000
+    assert took_s < 5  # it takes less than one; with an error for each part, ten or more
+
+
+@pytest.mark.parametrize("kind", ["Multipart/Form-Data", "MULTIPART/FORM-DATA"])
+def test_an_upload_by_its_type_in_capitals(client: TestClient, kind: str) -> None:
+    """It may be as long as any upload: this limit, not the one of JSON bodies, is what it meets."""
+    headers = {"content-type": f"{kind}; boundary=x", "content-length": str(10**9)}
+    body = assert_problem(client.post("/v1/images", content=io.BytesIO(b""), headers=headers), 413, "body_too_large")
+    assert f"{MAX_UPLOAD_BYTES + 2**20:,}" in body["detail"]
+
+
+@pytest.mark.parametrize("form", [{"k": "3"}, {"image_id": "x"}, {"top": "3", "k": "3"}], ids=str)
+def test_what_a_search_would_not_read_in_its_body_is_named(
+    client: TestClient, draw: Draw, form: dict[str, str]
+) -> None:
+    response = client.post("/v1/search", files={"file": draw(2)}, data=form)
+    detail = assert_problem(response, 422, "invalid_field")["detail"]
+    assert all(repr(name) in detail for name in form)
+    assert "/v1/search?k=5" in detail
+
+
 @pytest.mark.parametrize("body", [b"", b"--x", b"garbage", b"--x\r\n\r\n"], ids=["none", "cut", "garbage", "no header"])
 def test_multipart_that_is_none(client: TestClient, body: bytes) -> None:
     response = client.post("/v1/images", content=body, headers=MULTIPART)
@@ -210,7 +258,7 @@ def test_a_body_that_grows_too_long_without_saying_so(
     async def post() -> httpx.Response:
         # Not the shared client, which reads a body to its end before it sends any of it.
         transport = httpx.ASGITransport(client.app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as streaming:
+        async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as streaming:
             return await streaming.post(path, content=chunks(), headers=headers)
 
     assert_problem(asyncio.run(post()), 413, "body_too_large")

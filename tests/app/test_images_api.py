@@ -1,12 +1,20 @@
 """/v1/images over HTTP, in process, with every part real."""
 
 import hashlib
+import logging
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from sqlalchemy import update
 from starlette.testclient import TestClient
 
+from app.store.tables import images
+from embedding.metric import LinearMetric
+from embedding.model_file import Model
 from tests.app.conftest import Draw, Start
 
 Add = Callable[..., dict[str, Any]]
@@ -123,3 +131,68 @@ def test_a_missing_file_is_told_apart_from_a_missing_image(start: Start, add: Ad
         response = client.get("/v1/images/x/file")
         assert (response.status_code, response.json()["code"]) == (500, "file_missing")
         assert client.delete("/v1/images/x").status_code == 204
+
+
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"x", lambda _: b""])
+def test_a_file_of_another_length_is_said_before_the_answer_begins(
+    start: Start, add: Add, tmp_path: Path, change: Callable[[bytes], bytes]
+) -> None:
+    with start() as client:
+        file = blob(tmp_path, add(client, 1, id="x"))
+        file.write_bytes(change(file.read_bytes()))
+        response = client.get("/v1/images/x/file")
+        assert (response.status_code, response.json()["code"]) == (500, "file_missing")
+        assert "add the same picture again" in response.json()["detail"]
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda file: file.write_bytes(b"cut")], ids=["gone", "cut"])
+def test_the_same_bytes_again_put_a_lost_file_back(
+    start: Start, add: Add, draw: Draw, tmp_path: Path, harm: Callable[[Path], object]
+) -> None:
+    with start() as client:
+        harm(blob(tmp_path, add(client, 1, id="x")))
+        assert client.post("/v1/images", files={"file": draw(1)}).status_code == 200
+        assert client.get("/v1/images/x/file").content == draw(1)
+
+
+def test_an_image_that_the_model_cannot_embed_leaves_nothing(
+    start: Start, draw: Draw, save: Callable[[Model], Path], model: Model, tmp_path: Path
+) -> None:
+    """Weights that are finite, and sums over them that are not."""
+    D = model.backbone.feature_dim
+    overflowing = LinearMetric(np.full((2, D), np.finfo(np.float32).max, np.float32), np.zeros(2, np.float32))
+    with start(model=save(replace(model, method="pca", metric=overflowing))) as client:
+        response = client.post("/v1/images", files={"file": draw(1)}, data={"id": "x"})
+        assert (response.status_code, response.json()["code"]) == (500, "bad_features")
+        assert "no finite embedding" in response.json()["detail"]
+        assert client.get("/v1/images").json()["images"] == []
+    assert not [path for path in (tmp_path / "data" / "blobs").rglob("*") if path.is_file()]
+
+
+def test_metadata_of_the_greatest_depth_comes_back(client: TestClient, draw: Draw) -> None:
+    deepest = '{"a":' + "[" * 31 + "]" * 31 + "}"
+    response = client.post("/v1/images", files={"file": draw(40)}, data={"id": "deep", "metadata": deepest})
+    assert response.status_code == 201
+    assert deepest in client.get("/v1/images/deep").text
+
+
+def test_no_stored_metadata_breaks_a_listing(start: Start, add: Add, caplog: pytest.LogCaptureFixture) -> None:
+    """As an earlier version let it in: deeper than JSON is written here."""
+    deep: list[Any] = []
+    for _ in range(300):
+        deep = [deep]
+    with start() as client:
+        add(client, 1, id="deep")
+        add(client, 2, id="other", metadata='{"a": 1}')
+        database = client.app.state.collection.repository.images._database  # type: ignore[attr-defined]
+        with database.writing() as connection:
+            connection.execute(update(images).where(images.c.id == "deep").values(metadata={"a": deep}))
+        with caplog.at_level(logging.WARNING):
+            listed = client.get("/v1/images").json()["images"]
+        assert [(image["id"], image["metadata"]) for image in listed] == [("deep", {}), ("other", {"a": 1})]
+        assert "image deep" in caplog.text
+
+
+def blob(folder: Path, image: dict[str, Any]) -> Path:
+    name: str = image["sha256"]
+    return folder / "data" / "blobs" / name[:2] / name

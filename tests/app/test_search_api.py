@@ -1,19 +1,25 @@
 """/v1/search, /v1/models, /v1/stats and the health endpoints over HTTP."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import StoreUnavailable
+from app.index.faiss_index import FaissIndex
 from app.main import create_app
 from app.settings import Settings
 from embedding.backbone import Backbone
 from embedding.image import decode_image
 from embedding.model_file import Model
-from tests.app.conftest import Draw, Start
+from tests.app.conftest import BASE_URL, Draw, Start
 
 Add = Callable[..., dict[str, Any]]
 
@@ -79,6 +85,64 @@ def test_an_empty_collection_has_no_neighbours(start: Start, draw: Draw) -> None
         assert client.post("/v1/search?k=5", files={"file": draw(1)}).json()["neighbours"] == []
 
 
+def test_deletions_that_come_between_do_not_shorten_the_answer(start: Start, add: Add, draw: Draw) -> None:
+    """The instant in a deletion when the row is gone and the index does not know yet."""
+    with start() as client:
+        for number in range(1, 7):  # the same picture six times: the nearest are those that were added first
+            file = {"file": draw(1, dpi=(number, number))}
+            assert client.post("/v1/images", files=file, data={"id": f"i{number}"}).status_code == 201
+        for gone in ("i1", "i2"):
+            client.app.state.collection.repository.images.delete(gone)  # type: ignore[attr-defined]
+        by_upload = client.post("/v1/search?k=2", files={"file": draw(1)}).json()
+        assert [n["id"] for n in by_upload["neighbours"]] == ["i3", "i4"]
+        by_id = client.post("/v1/search?k=2&image_id=i3").json()
+        assert [n["id"] for n in by_id["neighbours"]] == ["i4", "i5"]
+        everything = client.post("/v1/search?k=6", files={"file": draw(1)}).json()
+        assert len(everything["neighbours"]) == 4
+
+
+def test_an_index_of_another_model_is_not_searched(start: Start, add: Add, draw: Draw) -> None:
+    with start() as client:
+        add(client, 1)
+        collection = client.app.state.collection  # type: ignore[attr-defined]
+        collection.active = replace(collection.active, index=FaissIndex(8, "another"))
+        response = client.post("/v1/search?k=1", files={"file": draw(1)})
+        assert (response.status_code, response.json()["code"]) == (500, "internal_error")
+
+
+def test_searching_goes_on_while_queries_cannot_be_kept(
+    start: Start,
+    add: Add,
+    draw: Draw,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("app.store.database._BUSY_TIMEOUT_S", 1)
+    with start() as client:
+        add(client, 1, id="there")
+        with closing(sqlite3.connect(tmp_path / "data" / "samekind.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # as a backup program may
+            response = client.post("/v1/search?k=1", files={"file": draw(1)})
+        assert response.status_code == 200
+        assert response.json()["query_id"] is None
+        assert [n["id"] for n in response.json()["neighbours"]] == ["there"]
+        assert "could not be kept" in caplog.text
+        assert client.post("/v1/search?k=1", files={"file": draw(1)}).json()["query_id"]
+
+
+def test_a_purge_that_fails_costs_nobody_an_answer(start: Start, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock that comes exactly between a query and the purge is not to be had from outside."""
+
+    def refuse(*_: object) -> int:
+        raise StoreUnavailable("locked")
+
+    with start() as client:
+        monkeypatch.setattr("app.services.collection._SEARCHES_A_PURGE", 1)
+        monkeypatch.setattr("app.store.queries.SqlQueries.purge", refuse)
+        assert client.post("/v1/search?k=1", files={"file": draw(1)}).json()["query_id"]
+
+
 def test_stats_count(start: Start, add: Add, draw: Draw, model: Model) -> None:
     with start() as client:
         for seed in range(3):
@@ -104,7 +168,7 @@ def test_models_are_listed_with_their_manifest(client: TestClient, model: Model)
 
 
 def test_alive_before_ready(tmp_path: Any, model: Model, start: Start) -> None:
-    not_started = TestClient(create_app(Settings(data_dir=tmp_path)))
+    not_started = TestClient(create_app(Settings(data_dir=tmp_path)), base_url=BASE_URL)
     assert not_started.get("/healthz").json() == {"status": "ok"}
     response = not_started.get("/readyz")
     assert (response.status_code, response.json()["code"]) == (503, "not_ready")

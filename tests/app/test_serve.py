@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,10 +17,12 @@ import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
+from app.errors import CannotStart
+from app.listen import bound_sockets
 from app.settings import settings_table
 from embedding import __version__
 from embedding.model_file import Model
-from tests.app.conftest import Draw
+from tests.app.conftest import Draw, Start
 
 ROOT = Path(__file__).parents[2]
 START_TIMEOUT_S = 120  # on a machine whose cores are busy
@@ -125,12 +128,75 @@ def test_a_second_process_is_refused_with_the_first_ones_id(tmp_path: Path) -> N
         assert client.get("/readyz").status_code == 200
 
 
+@pytest.mark.parametrize("name", ["50% of a?b#c", "a::b", "~ %2F&x=1", "memory:"])
+def test_everything_lies_in_the_data_folder_whatever_its_name(
+    tmp_path: Path, draw: Draw, name: str, start: Start
+) -> None:
+    data = tmp_path / name
+    with start(data_dir=data) as client:
+        added = client.post("/v1/images", files={"file": draw(1)}).json()
+        assert client.get(added["links"]["file"]).content == draw(1)
+    assert (data / "samekind.db").is_file()
+    assert (data / "blobs" / added["sha256"][:2] / added["sha256"]).is_file()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_headers_have_a_limit(tmp_path: Path) -> None:
+    with serving(tmp_path / "a?b%20c") as (_process, client):
+        assert client.base_url.port
+        with socket.create_connection((client.base_url.host, client.base_url.port), timeout=60) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+            sent = _send_until_refused(connection, most=50 * 2**20)
+        assert sent < 20 * 2**20  # what the kernel's buffers hold, far above the 64 KiB that are kept
+        assert client.get("/healthz").status_code == 200
+
+
+def _send_until_refused(connection: socket.socket, most: int) -> int:
+    sent = 0
+    try:
+        while sent < most:
+            sent += connection.send(b"x" * 65_536)
+    except OSError:
+        pass
+    return sent
+
+
+def test_a_port_in_use_is_said_before_anything_is_loaded(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        refused = run("serve", "--data-dir", str(tmp_path / "data"), "--port", port)
+    assert refused.returncode == 2
+    assert re.fullmatch(
+        rf"samekind: Cannot listen on 127\.0\.0\.1 port {port} .*choose another SAMEKIND_PORT\.\n", refused.stderr
+    )
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "message"), [("192.0.2.1", "no address of this machine"), ("no.such.host.invalid", "has no address")]
+)
+def test_a_host_that_is_not_ours(host: str, message: str) -> None:
+    with pytest.raises(CannotStart, match=rf"{message}.*SAMEKIND_HOST"), bound_sockets(host, 0):
+        pass
+
+
+def test_every_address_of_a_host_is_bound_and_freed() -> None:
+    with bound_sockets("127.0.0.1", 0) as (first,):
+        port = first.getsockname()[1]
+        first.listen()
+        with pytest.raises(CannotStart, match="another program"), bound_sockets("127.0.0.1", port):
+            pass
+    with bound_sockets("127.0.0.1", port):
+        pass
+
+
 @pytest.mark.parametrize(
     ("options", "variables", "message"),
     [
         pytest.param(["--port", "70000"], {}, "70000", id="bad option"),
         pytest.param([], {"SAMEKIND_PORTT": "1"}, "did you mean SAMEKIND_PORT", id="unknown variable"),
         pytest.param(["--host", "0.0.0.0"], {}, "SAMEKIND_ALLOW_ANONYMOUS", id="open to all"),  # noqa: S104
+        pytest.param([], {"SAMEKIND_BLOBS_URL": "zip://x"}, "SAMEKIND_BLOBS_URL", id="no blob store"),
         pytest.param(["--model", "no/such/file"], {}, "no/such/file", id="no model file"),
     ],
 )

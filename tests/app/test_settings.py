@@ -2,10 +2,13 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
+from PIL import Image
 
 from app.errors import BadSettings, CannotStart, DataFolderInUse
+from app.main import open_collection
 from app.settings import Settings, load_settings, settings_table
 from app.store.lock import own_data_folder
 from embedding.backbone import DEFAULT_BACKBONE
@@ -26,6 +29,14 @@ def test_variables_are_read_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -
         pytest.param("SAMEKIND_ZZZZ", "1", "samekind settings", id="unlike any"),
         pytest.param("SAMEKIND_PORT", "70000", "SAMEKIND_PORT.*70000", id="out of range"),
         pytest.param("SAMEKIND_MAX_K", "many", "SAMEKIND_MAX_K.*'many'", id="no number"),
+        pytest.param("SAMEKIND_THREADS", "257", "SAMEKIND_THREADS.*256", id="too many threads"),
+        pytest.param("SAMEKIND_QUERY_RETENTION_S", "315360001", "SAMEKIND_QUERY_RETENTION_S", id="over ten years"),
+        pytest.param(
+            "SAMEKIND_MAX_UPLOAD_BYTES", "1023", "SAMEKIND_MAX_UPLOAD_BYTES.*1024", id="no room for a picture"
+        ),
+        pytest.param("SAMEKIND_ALLOWED_HOSTS", "a.example:80", "SAMEKIND_ALLOWED_HOSTS.*without.*port", id="port"),
+        pytest.param("SAMEKIND_ALLOWED_HOSTS", "http://a.example", "http://a.example is no host name", id="URL"),
+        pytest.param("SAMEKIND_ALLOWED_HOSTS", "*.example", r"\*.example is no host name", id="pattern"),
         pytest.param("SAMEKIND_HOST", "0.0.0.0", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all"),  # noqa: S104
         pytest.param("SAMEKIND_HOST", "::", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all, IPv6"),
         pytest.param("SAMEKIND_HOST", "example.org", "SAMEKIND_ALLOW_ANONYMOUS", id="a name"),
@@ -59,8 +70,15 @@ def test_the_default_backbone_is_the_one_of_the_package() -> None:
 
 def test_everything_lies_in_the_data_folder_by_default(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
-    assert settings.sql_url == f"sqlite:///{tmp_path}/samekind.db"
-    assert settings.blob_root == f"{tmp_path}/blobs"
+    assert settings.database == tmp_path / "samekind.db"
+    assert settings.blobs == tmp_path / "blobs"
+
+
+def test_the_outermost_settings_start(tmp_path: Path) -> None:
+    with open_collection(
+        Settings(data_dir=tmp_path, max_upload_bytes=1024, query_retention_s=10 * 365 * 86400)
+    ) as opened:
+        assert opened.repository.counts().images == 0
 
 
 def test_one_owner_at_a_time_named_by_process_id(tmp_path: Path) -> None:
@@ -74,6 +92,50 @@ def test_one_owner_at_a_time_named_by_process_id(tmp_path: Path) -> None:
         assert (folder / "samekind.pid").exists()
     with own_data_folder(folder):
         pass
+
+
+def test_one_database_has_one_owner_whatever_the_data_folder(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/shared.db"
+    first, second = (Settings(data_dir=tmp_path / name, database_url=url) for name in "ab")
+    with (
+        open_collection(first),
+        pytest.raises(DataFolderInUse, match=rf"shared\.db is in use by process {os.getpid()}"),
+    ):
+        open_collection(second).__enter__()
+    assert not (tmp_path / "shared.db.pid").exists()
+    with open_collection(second):
+        pass
+
+
+def test_only_sqlite_is_opened(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url="postgresql://localhost/x")
+    with pytest.raises(BadSettings, match="only SQLite"), open_collection(settings):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("settings", "hosts"),
+    [
+        ({}, {"localhost", "127.0.0.1", "::1"}),
+        ({"host": "127.8.8.8"}, {"localhost", "127.0.0.1", "::1", "127.8.8.8"}),
+        ({"host": "NAS.lan", "allow_anonymous": True}, {"localhost", "127.0.0.1", "::1", "nas.lan"}),
+        ({"host": "0.0.0.0", "allow_anonymous": True}, {"*"}),  # noqa: S104
+        ({"host": "::", "allow_anonymous": True}, {"*"}),
+        ({"allowed_hosts": "Photos.example, [::1],10.0.0.1,"}, {"photos.example", "::1", "10.0.0.1"}),
+        ({"allowed_hosts": "fe80::1"}, {"fe80::1"}),
+        ({"allowed_hosts": "*"}, {"*"}),
+    ],
+)
+def test_hosts_that_requests_may_name(settings: dict[str, Any], hosts: set[str]) -> None:
+    assert Settings(**settings).hosts == hosts
+
+
+def test_as_many_pixels_as_pillow_opens() -> None:
+    assert Image.MAX_IMAGE_PIXELS is not None
+    most = 2 * Image.MAX_IMAGE_PIXELS
+    assert load_settings(max_pixels=most).max_pixels == most
+    with pytest.raises(BadSettings, match=f"SAMEKIND_MAX_PIXELS.*{most}"):
+        load_settings(max_pixels=most + 1)
 
 
 def test_a_data_folder_that_is_a_file(tmp_path: Path) -> None:

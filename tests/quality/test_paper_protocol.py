@@ -25,12 +25,16 @@ def table(source: Path, folder: Path, *settings: str) -> dict[str, float]:
     return {row["method"].split(" (")[0]: row["mprec_at_k"]["10"] for row in rows}
 
 
+# One-pair SGD makes 10^6 steps by default; without held-out images it makes them once.
+ONE_PAIR = ("--optimiser", "one-pair", "--validation-fraction", "0")
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "least"),
     [
         ("scene15", ("--d", "8"), 86.0),
         ("scene15", ("--d", "16"), 87.0),
-        ("scene15", ("--d", "8", "--optimiser", "one-pair"), 86.0),
+        ("scene15", ("--d", "8", *ONE_PAIR), 86.0),
         ("fmd", ("--d", "16"), 61.0),
         ("clothing10", ("--d", "16"), 75.0),
     ],
@@ -40,9 +44,6 @@ def test_mprec_at_10(image_sets: Path, tmp_path: Path, name: str, settings: tupl
     scores = table(image_sets / f"{name}.csv", tmp_path, *settings)
     assert scores["nml"] >= least
     assert scores["nml"] > max(scores["raw features"], scores["PCA"])
-
-
-def test_raw_features_of_scene15_are_those_of_the_reference(image_sets: Path, tmp_path: Path) -> None:
-    """83.4 was measured with an independent script; another decoder, layer order or crop would show here."""
-    scores = table(image_sets / "scene15.csv", tmp_path, "--d", "8", "--steps", "1")
-    assert scores["raw features"] == pytest.approx(83.4, abs=0.5)
+    # An independent script's figure: another decoder, order of layers or crop would show here.
+    if name == "scene15":
+        assert scores["raw features"] == pytest.approx(83.4, abs=0.5)
