@@ -23,7 +23,7 @@ from app.records import (
     RecordedPairs,
     StoredImage,
 )
-from embedding.backbone import BackboneIdentity
+from embedding.backbone_identity import BackboneIdentity
 from embedding.pairs import Pair
 
 __all__ = ["Blobs", "Extractor", "Images", "Models", "NewIndex", "Pairs", "Queries", "Repository", "VectorIndex"]

@@ -4,7 +4,7 @@ import os
 import uuid
 from pathlib import Path
 
-__all__ = ["write_whole"]
+__all__ = ["flush_folder", "write_whole"]
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -12,7 +12,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
     A crash or a full disk leaves the old file or the new one, and nothing beside it but for a crash in the middle.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.parent.is_dir():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        flush_folder(path.parent.parent)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with temporary.open("wb") as file:
@@ -22,11 +24,11 @@ def write_whole(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
-    _flush_folder(path.parent)
+    flush_folder(path.parent)
 
 
-def _flush_folder(folder: Path) -> None:
-    """Make the rename itself durable; where folders cannot be opened (Windows) the system does so by itself."""
+def flush_folder(folder: Path) -> None:
+    """Make what was renamed or made in a folder durable. Windows cannot open folders, and does so by itself."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from embedding.backbone import BackboneIdentity
+from embedding.backbone_identity import BackboneIdentity
 from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
 from embedding.metric import Chi2Metric, LinearMetric, Metric

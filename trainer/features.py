@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from embedding.backbone import Backbone, Pixels
+from embedding.backbone import Backbone
+from embedding.backbone_identity import Pixels
 from embedding.errors import BadImage
 from embedding.image import decode_image
 from trainer.errors import BadDataset, CacheError

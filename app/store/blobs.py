@@ -1,7 +1,5 @@
 """Files named by the sha256 of their content, under any root that fsspec can reach."""
 
-import os
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from app.errors import MissingFile, StoreUnavailable
+from embedding.durable import flush_folder, write_whole
 
 __all__ = ["FsspecBlobs"]
 
@@ -69,29 +68,10 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    """Write beside the final name, flush, rename, flush the folder: a power cut leaves all of the file or none."""
-    if not path.parent.is_dir():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _flush_folder(path.parent.parent)
-    if not path.is_file() or path.stat().st_size != len(content):
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    _flush_folder(path.parent)  # also where the file was there: another writer may not have got this far
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    if path.is_file() and path.stat().st_size == len(content):
+        flush_folder(path.parent)  # another writer may not have got this far
+    else:
+        write_whole(path, content)
 
 
 def _protocols(files: Any) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from app.store.models import SqlModels
 from app.store.pairs import SqlPairs
 from app.store.queries import SqlQueries, delete_unnamed
 from app.store.tables import collection, images, metadata, pairs, queries
-from embedding.backbone import BackboneIdentity
+from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["SqlRepository"]
 

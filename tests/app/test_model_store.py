@@ -8,7 +8,7 @@ import pytest
 from app.errors import BackboneMismatch, UnknownModel
 from app.ports import Repository
 from app.records import NewImage, QueryRecord
-from embedding.backbone import BackboneIdentity, Preprocessing
+from embedding.backbone_identity import BackboneIdentity, Preprocessing
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 FEATURES = np.ones(6, np.float16)

@@ -8,7 +8,8 @@ import torch
 from PIL import Image
 
 from demo.drawing import CATEGORIES, draw
-from embedding.backbone import Backbone, BackboneIdentity, Preprocessing, load_backbone
+from embedding.backbone import Backbone, load_backbone
+from embedding.backbone_identity import BackboneIdentity, Preprocessing
 from embedding.errors import BackboneUnavailable
 
 HALF = (0.5, 0.5, 0.5)

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.numpy import save
 
 from embedding import model_file
-from embedding.backbone import BackboneIdentity, Preprocessing
+from embedding.backbone_identity import BackboneIdentity, Preprocessing
 from embedding.errors import BrokenModelFile, ModelFileError, ModelMismatch, NewerModelFile
 from embedding.metric import Chi2Metric, LinearMetric
 from embedding.model_file import FORMAT_VERSION, Calibration, Model, load_model, model_from_bytes, save_model

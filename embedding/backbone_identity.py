@@ -1,0 +1,74 @@
+"""What decides which features come out of given bytes: the backbone's name, its weights, its preprocessing."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from embedding.image import DECODER
+
+__all__ = ["BackboneIdentity", "Interpolation", "Pixels", "Preprocessing"]
+
+Interpolation = Literal["bilinear", "bicubic"]
+Pixels = npt.NDArray[np.float32]  # (3, size, size)
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """From a picture of any size to the (3, size, size) input of the backbone."""
+
+    size: int  # pixels, width and height of the input
+    crop: float  # side of the central square that is kept, as a fraction of the shorter side
+    mean: tuple[float, float, float]  # of RGB values in 0..1
+    std: tuple[float, float, float]
+    interpolation: Interpolation
+
+    def pixels(self, image: Image.Image) -> Pixels:
+        """Crop, resize and normalise one RGB picture into an array of shape (3, size, size).
+
+        The crop is taken as the box of the resize, so that a 10000 x 20 picture costs no more than a square one.
+        """
+        width, height = image.size
+        side = max(1.0, min(width, height) * self.crop)  # a 1 x 1 picture keeps its one pixel
+        left, top = (width - side) / 2, (height - side) / 2
+        resample = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC}[self.interpolation]
+        square = image.resize((self.size, self.size), resample, box=(left, top, left + side, top + side))
+        values = np.asarray(square, dtype=np.float32) / 255.0  # (size, size, 3)
+        normalised = (values - np.array(self.mean, np.float32)) / np.array(self.std, np.float32)
+        return np.ascontiguousarray(normalised.transpose(2, 0, 1))
+
+
+@dataclass(frozen=True)
+class BackboneIdentity:
+    """Everything that decides which features come out of given bytes.
+
+    Equal identities, equal features, but for rounding: another device, batch size or number of threads may change the
+    last digits of float16.
+    """
+
+    name: str
+    weights_sha256: str
+    feature_dim: int  # D
+    preprocessing: Preprocessing
+    decoder: str = DECODER
+
+    @property
+    def key(self) -> str:
+        """A short name for folders and rows: the backbone's name and 12 digits of a hash over all fields."""
+        fields = json.dumps(asdict(self), sort_keys=True).encode()
+        return f"{self.name.replace(':', '-')}-{hashlib.sha256(fields).hexdigest()[:12]}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> "BackboneIdentity":
+        preprocessing = dict(fields["preprocessing"])
+        preprocessing["mean"] = tuple(preprocessing["mean"])
+        preprocessing["std"] = tuple(preprocessing["std"])
+        return cls(**{**fields, "preprocessing": Preprocessing(**preprocessing)})
