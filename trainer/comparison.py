@@ -59,7 +59,8 @@ def compare(
     for d in sorted({model.metric.embedding_dim for _, model in models}):
         scores.append(score("PCA", fit_pca(train.features.astype(np.float32), d).embed(features)))
     for name, model in models:
-        scores.append(score(f"{model.method} ({name})", model.metric.embed(features)))
+        label = model.method if len(models) == 1 else f"{model.method} ({name})"
+        scores.append(score(label, model.metric.embed(features)))
     return scores
 
 

@@ -147,9 +147,14 @@ class _MiniBatchAdam:
         # The same features are left out for all images of a step. Dividing by the share that stays keeps distances at
         # about their size; it is exact for a linear map only, which a regulariser need not be.
         kept = torch.from_numpy(rng.random(self._features.shape[1]) >= settings.feature_dropout)
-        x = self._features[batch.rows] * (kept / (1 - settings.feature_dropout))  # (r, D)
+        x = self._features.index_select(0, torch.from_numpy(batch.rows)) * (
+            kept / (1 - settings.feature_dropout)
+        )  # (r, D)
         embeddings = shifted_chi2_kernel(x, self._landmarks) / self._scale  # (r, d)
-        differences = embeddings[batch.pairs.left] - embeddings[batch.pairs.right]  # (P, d)
+        left, right = (
+            embeddings.index_select(0, torch.from_numpy(end)) for end in (batch.pairs.left, batch.pairs.right)
+        )
+        differences = left - right  # (P, d)
         similar = torch.from_numpy(batch.pairs.similar)
         losses = pair_hinge(differences.square().sum(1), similar, self._config.b, settings.m)  # (P,)
         loss = balanced_mean(losses, similar)
@@ -223,8 +228,9 @@ def _sampler(data: TrainingData, settings: MiniBatch) -> BatchSampler:
 
 
 def _violation_rates(violating: torch.Tensor, similar: torch.Tensor) -> dict[str, float]:
-    rates = {"similar_violations": violating[similar], "dissimilar_violations": violating[~similar]}
-    return {name: float(rate.float().mean()) if len(rate) else 0.0 for name, rate in rates.items()}
+    """Shares of the similar and of the dissimilar pairs that violate the margin, 0 where there are none."""
+    signs = {"similar_violations": similar, "dissimilar_violations": ~similar}
+    return {name: int((violating & sign).sum()) / max(1, int(sign.sum())) for name, sign in signs.items()}
 
 
 def _cosine(progress: float) -> float:
