@@ -16,7 +16,6 @@ Source: Sharma and Schiele, ICCV 2015, the section on nonlinear embeddings (kern
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
@@ -55,9 +54,9 @@ def shifted_chi2_kernel_vjp(x: torch.Tensor, landmarks: torch.Tensor, upstream: 
     if upstream.shape != (len(x), len(landmarks)):
         raise BadFeatures(f"upstream must be {(len(x), len(landmarks))}, got {tuple(upstream.shape)}.")
     if x.device.type == "cpu":
-        product = np.zeros(landmarks.T.shape, landmarks.detach().numpy().dtype)  # (D, d)
-        _kernel_cpu.add_vjp(_rows(x), _columns(landmarks), _rows(upstream), product)
-        return torch.from_numpy(product).T
+        product = torch.zeros_like(landmarks, memory_format=torch.contiguous_format)
+        _kernel_cpu.add_vjp(_rows(x), _rows(landmarks), _rows(upstream), product.numpy())
+        return product
     return _vjp_in_blocks(x, landmarks, upstream)
 
 
@@ -66,7 +65,7 @@ class _ShiftedChi2Kernel(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, landmarks: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(x, landmarks)
         if x.device.type == "cpu":
-            return torch.from_numpy(_kernel_cpu.kernel(_rows(x), _columns(landmarks)))
+            return torch.from_numpy(_kernel_cpu.kernel(_rows(x), _rows(landmarks)))
         return _kernel_in_blocks(x, landmarks)
 
     @staticmethod
@@ -109,16 +108,13 @@ def _rows(matrix: torch.Tensor) -> Any:
     return matrix.detach().contiguous().numpy()
 
 
-def _columns(landmarks: torch.Tensor) -> Any:
-    """(d, D) -> contiguous (D, d): a non-zero of x then meets the d values it needs side by side."""
-    return np.ascontiguousarray(landmarks.detach().numpy().T)
-
-
 def _check_shapes(x: torch.Tensor, landmarks: torch.Tensor) -> None:
     if x.ndim != 2 or landmarks.ndim != 2 or x.shape[1] != landmarks.shape[1]:
         raise BadFeatures(
             f"x must be (n, D) and landmarks (d, D) with the same D, got {tuple(x.shape)} and {tuple(landmarks.shape)}."
         )
+    if not x.dtype.is_floating_point:
+        raise BadFeatures(f"x and landmarks must be floating numbers, got {x.dtype}.")
     if x.dtype != landmarks.dtype or x.device != landmarks.device:
         raise BadFeatures(
             f"x and landmarks must be alike, got {x.dtype} on {x.device} and {landmarks.dtype} on {landmarks.device}."

@@ -37,7 +37,9 @@ def sparse_features(rng: np.random.Generator, n: int, feature_dim: int) -> Matri
 
 
 def k(x: list[float], landmark: list[float]) -> float:
-    return float(shifted_chi2_kernel(torch.tensor([x]), torch.tensor([landmark]))[0, 0])
+    return float(
+        shifted_chi2_kernel(torch.tensor([x], dtype=torch.float32), torch.tensor([landmark], dtype=torch.float32))[0, 0]
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -47,6 +49,22 @@ def test_kernel_equals_the_double_loop(dtype: type) -> None:
     landmarks[:, 4] = 0  # bins where both are 0
     got = shifted_chi2_kernel(torch.from_numpy(x.astype(dtype)), torch.from_numpy(landmarks.astype(dtype)))
     np.testing.assert_allclose(got.numpy(), reference_kernel(x, landmarks), atol=float(np.finfo(dtype).eps) * 10)
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.5, 0.85, 0.95, 1.0])
+def test_sparse_and_dense_rows_give_the_same(zeros: float) -> None:
+    """A row with fewer than a tenth of its features goes another way than the others; both follow the formula."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(6, 203)) * (rng.random((6, 203)) >= zeros)
+    landmarks = rng.normal(size=(3, 203))
+    landmarks[:, ::7] = 0
+    got = shifted_chi2_kernel(torch.from_numpy(x), torch.from_numpy(landmarks))
+    np.testing.assert_allclose(got.numpy(), reference_kernel(x, landmarks), atol=1e-12)
+    upstream = torch.from_numpy(rng.normal(size=(6, 3)))
+    torch.testing.assert_close(
+        shifted_chi2_kernel_vjp(torch.from_numpy(x), torch.from_numpy(landmarks), upstream),
+        kernel._vjp_in_blocks(torch.from_numpy(x), torch.from_numpy(landmarks), upstream),
+    )
 
 
 def test_kernel_by_hand() -> None:
@@ -153,5 +171,7 @@ def test_shapes_that_do_not_fit_are_named() -> None:
         shifted_chi2_kernel_vjp(torch.ones(2, 3), torch.ones(4, 3), torch.ones(4, 2))
     with pytest.raises(BadFeatures, match=r"torch.float32 .* torch.float64"):
         shifted_chi2_kernel(torch.ones(2, 3), torch.ones(4, 3, dtype=torch.float64))
+    with pytest.raises(BadFeatures, match=r"floating numbers, got torch\.int64"):
+        shifted_chi2_kernel(torch.ones(2, 3, dtype=torch.int64), torch.ones(4, 3, dtype=torch.int64))
     with pytest.raises(BadFeatures, match="detach x"):
         shifted_chi2_kernel(torch.ones(2, 3, requires_grad=True), torch.ones(4, 3))
