@@ -37,6 +37,11 @@ class Pair:
         """The two ids in a fixed order: equal for a pair and its mirror image."""
         return (self.left, self.right) if self.left < self.right else (self.right, self.left)
 
+    @property
+    def json_line(self) -> str:
+        """The pair as it stands in a .jsonl file, with the line's end."""
+        return json.dumps(asdict(self)) + "\n"
+
 
 def read_pairs(path: Path) -> list[Pair]:
     """Read a .csv or a .jsonl file of pairs.
@@ -63,7 +68,7 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
             writer.writerow(["left", "right", "similar"])
             writer.writerows([pair.left, pair.right, int(pair.similar)] for pair in pairs)
         else:
-            file.writelines(json.dumps(asdict(pair)) + "\n" for pair in pairs)
+            file.writelines(pair.json_line for pair in pairs)
 
 
 def contradictions(pairs: Iterable[Pair]) -> set[tuple[str, str]]:

@@ -1,8 +1,6 @@
 """/v1/feedback: verdicts about pairs, in and out."""
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import chain, islice
 
 from fastapi import APIRouter
@@ -34,4 +32,4 @@ def get_feedback(collection: CollectionDep) -> StreamingResponse:
 
 def _lines(collection: Collection) -> Iterator[str]:
     for pair in export_pairs(collection):
-        yield json.dumps(asdict(pair)) + "\n"
+        yield pair.json_line
