@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.decomposition import PCA
 
 from embedding.backbone import Backbone
 from embedding.errors import ModelMismatch
-from embedding.metric import LinearMetric, l2_normalised
+from embedding.metric import l2_normalised
 from embedding.model_file import Model
 from trainer.dataset import Source
 from trainer.errors import BadDataset
 from trainer.evaluation import mean_precision_at_k
 from trainer.image_set import load_image_set
+from trainer.pca import fit_pca
 
-__all__ = ["Score", "check_unseen", "compare", "fit_pca", "format_scores", "least_test_fraction"]
+__all__ = ["Score", "check_unseen", "compare", "format_scores", "least_test_fraction"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def compare(
         _check_same_backbone(model, backbone, name)
     images = load_image_set(source, backbone, cache)
     train, test = (images.part(part, test_fraction) for part in ("train", "test"))
-    labels = test.label_numbers
+    labels = test.classes
     if max(ks) >= len(labels):
         raise BadDataset(
             f"K = {max(ks)} needs more than {max(ks)} test images, there are {len(labels)}: use a smaller K."
@@ -92,22 +92,6 @@ def check_unseen(models: Sequence[tuple[str, Model]], test_fraction: float) -> N
 
 def _test_fraction(model: Model) -> float:
     return float(model.training.get("config", {}).get("test_fraction", 0.0))
-
-
-def fit_pca(features: npt.NDArray[np.float32], d: int) -> LinearMetric:
-    """PCA of l2-normalised features (n, D), without whitening.
-
-    Raises: BadDataset if d is more than n or D allow.
-    """
-    if d > min(features.shape):
-        raise BadDataset(
-            f"PCA to d = {d} needs at least {d} images and features, got {features.shape}: use a smaller d."
-        )
-    # The d leading components alone, to machine precision: ten times as fast as all of them. It cannot give the last.
-    solver = "arpack" if d < min(features.shape) else "full"
-    pca = PCA(d, svd_solver=solver, random_state=0).fit(l2_normalised(features).astype(np.float64))
-    weights = np.ascontiguousarray(pca.components_, np.float32)  # (d, D)
-    return LinearMetric(weights, (-weights @ pca.mean_).astype(np.float32))
 
 
 def format_scores(scores: Sequence[Score]) -> str:

@@ -1,24 +1,44 @@
 """Measures of retrieval: mprec@K by the paper's protocol, and AUC over pairs."""
 
+from collections.abc import Callable, Sequence
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
+import torch
 from sklearn.metrics import roc_auc_score
+from sklearn.metrics.pairwise import manhattan_distances
 
+from embedding.kernel import shifted_chi2_kernel
 from trainer.errors import BadDataset
-from trainer.sampling import PairIndices
+from trainer.membership import Membership
+from trainer.sampling import Labels, PairIndices, are_similar
 
-__all__ = ["all_pairs", "mean_precision_at_k", "pair_auc", "squared_distances"]
+__all__ = [
+    "Distance",
+    "Indices",
+    "all_pairs",
+    "mean_precision_at_k",
+    "mean_precisions",
+    "nearest_others",
+    "pair_auc",
+    "squared_distances",
+]
+
+Distance = Literal["l2", "l1", "chi2"]
+Indices = npt.NDArray[np.int64]
 
 # Elements of the block of distances that is held at once: 64 MB of float64.
 _BLOCK_ELEMENTS = 8_000_000
 
 
-def mean_precision_at_k(vectors: npt.NDArray[np.float32], labels: npt.NDArray[np.int64], k: int) -> float:
+def mean_precision_at_k(vectors: npt.NDArray[np.float32], known: Labels | Membership, k: int) -> float:
     """mprec@K: every image is a query and all others are the gallery; precision of the K nearest by squared L2
     distance, averaged over the queries of a class, then over classes. Between 0 and 1.
 
-    vectors: (n, d), labels: (n,). Equal distances are ranked by position. With fewer than K others, all of them count.
-    The only image of a class has nothing to find and scores 0. Memory is O(block x n), not O(n x n).
+    vectors: (n, d), known: labels (n,) or memberships (n, C): there a result is right if it shares a class with the
+    query. Equal distances are ranked by position. With fewer than K others, all of them count. The only image of a
+    class has nothing to find and scores 0. Memory is O(block x n), not O(n x n).
     Raises: BadDataset for fewer than two images. Source: Sharma and Schiele, ICCV 2015, experimental setup.
 
     >>> vectors = np.array([[0.0], [0.1], [1.0], [1.1]], np.float32)
@@ -27,33 +47,86 @@ def mean_precision_at_k(vectors: npt.NDArray[np.float32], labels: npt.NDArray[np
     >>> mean_precision_at_k(vectors, np.array([0, 0, 1, 1]), k=3)
     0.3333333333333333
     """
-    nearest = _nearest_others(vectors.astype(np.float64), k)
-    precision = (labels[nearest] == labels[:, None]).mean(1)  # (n,)
-    per_class = np.bincount(labels, weights=precision) / np.maximum(np.bincount(labels), 1)
-    return float(per_class[np.unique(labels)].mean())
+    return mean_precisions(nearest_others(vectors, k), known, [k])[k]
 
 
-def _nearest_others(vectors: npt.NDArray[np.float64], k: int) -> npt.NDArray[np.int64]:
-    """Positions (n, min(k, n - 1)) of each vector's nearest others, equal distances by position."""
+def mean_precisions(nearest: Indices, known: Labels | Membership, ks: Sequence[int]) -> dict[int, float]:
+    """mprec@K for several K from one ranking: nearest (n, >= max K or all the others), K -> value in [0, 1]."""
+    queries = np.repeat(np.arange(len(nearest)), nearest.shape[1]).reshape(nearest.shape)
+    relevant = are_similar(known, nearest, queries)  # (n, k)
+    found = np.cumsum(relevant, axis=1)
+    precisions = {k: found[:, min(k, nearest.shape[1]) - 1] / min(k, nearest.shape[1]) for k in ks}
+    return {k: _mean_over_classes(precision, known) for k, precision in precisions.items()}
+
+
+def _mean_over_classes(precision: npt.NDArray[np.float64], known: Labels | Membership) -> float:
+    """precision: (n,); an image of several classes counts in each."""
+    if isinstance(known, Membership):
+        counts, totals = known.matrix.sum(0), np.asarray(precision @ known.matrix)
+    else:
+        counts, totals = np.bincount(known), np.asarray(np.bincount(known, weights=precision))
+    there = counts > 0
+    return float((totals[there] / counts[there]).mean())
+
+
+def nearest_others(vectors: npt.NDArray[np.float32], k: int, distance: Distance = "l2") -> Indices:
+    """Positions (n, min(k, n - 1)) of each vector's nearest others, equal distances by position.
+
+    vectors: (n, d); distance: "l2", "l1", or "chi2", which is sum (x - y)^2 / (x + y) and needs l1-normalised rows.
+    Raises: BadDataset for fewer than two.
+    """
     n = len(vectors)
     if n < 2:
         raise BadDataset(f"Precision needs a query and at least one other image, got {n} images.")
     k = min(k, n - 1)
-    norms = np.square(vectors).sum(1)
     nearest = np.empty((n, k), np.int64)
+    choose = _nearest_by_l2(vectors, k) if distance == "l2" else _nearest_by(_DISTANCES[distance], vectors, k)
     step = max(1, _BLOCK_ELEMENTS // n)
     for start in range(0, n, step):
         block = np.arange(start, min(n, start + step))
-        approximate = norms[block, None] + norms - 2 * vectors[block] @ vectors.T  # (block, n)
+        nearest[block] = choose(block)
+    return nearest
+
+
+def _nearest_by_l2(vectors: npt.NDArray[np.float32], k: int) -> Callable[[Indices], Indices]:
+    """Candidates by a fast product, ranked by exact differences: the product's rounding would part equal distances."""
+    wide = vectors.astype(np.float64)
+    norms = np.square(wide).sum(1)
+
+    def choose(block: Indices) -> Indices:
+        approximate = norms[block, None] + norms - 2 * wide[block] @ wide.T  # (block, n)
         approximate[np.arange(len(block)), block] = np.inf  # not its own neighbour
         # What the k-th may be off by, and the others too: rounding of the products, relative to the longest vectors.
         slack = 1e-12 * (norms[block] + norms.max())
         bounds = np.partition(approximate, k - 1, axis=1)[:, k - 1] + slack
-        for query, row, bound in zip(block, approximate, bounds, strict=True):
+        chosen = np.empty((len(block), k), np.int64)
+        for i, (query, row, bound) in enumerate(zip(block, approximate, bounds, strict=True)):
             candidates = np.flatnonzero(row <= bound)
-            distances = np.square(vectors[candidates] - vectors[query]).sum(1)  # exact enough for ties to be ties
-            nearest[query] = candidates[np.argsort(distances, kind="stable")[:k]]
-    return nearest
+            distances = np.square(wide[candidates] - wide[query]).sum(1)  # exact enough for ties to be ties
+            chosen[i] = candidates[np.argsort(distances, kind="stable")[:k]]
+        return chosen
+
+    return choose
+
+
+def _nearest_by(
+    distances: Callable[..., npt.NDArray[np.floating]], vectors: npt.NDArray[np.float32], k: int
+) -> Callable[[Indices], Indices]:
+    def choose(block: Indices) -> Indices:
+        matrix = distances(vectors[block], vectors)
+        matrix[np.arange(len(block)), block] = np.inf
+        return np.argsort(matrix, axis=1, kind="stable")[:, :k]
+
+    return choose
+
+
+def _chi2_distances(x: npt.NDArray[np.float32], y: npt.NDArray[np.float32]) -> npt.NDArray[np.floating]:
+    """sum (x - y)^2 / (x + y) = |x|_1 + |y|_1 - 2 k(x, y), for non-negative rows."""
+    kernel = shifted_chi2_kernel(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+    return np.asarray(x.sum(1)[:, None] + y.sum(1) - 2 * kernel)
+
+
+_DISTANCES = {"l1": manhattan_distances, "chi2": _chi2_distances}
 
 
 def squared_distances(embeddings: npt.NDArray[np.float32], pairs: PairIndices) -> npt.NDArray[np.float32]:
@@ -67,7 +140,7 @@ def pair_auc(distances: npt.NDArray[np.float32], similar: npt.NDArray[np.bool_])
     return float(roc_auc_score(similar, -distances))
 
 
-def all_pairs(labels: npt.NDArray[np.int64]) -> PairIndices:
-    """All n (n - 1) / 2 pairs of labelled images. labels: (n,)."""
-    left, right = np.triu_indices(len(labels), k=1)
-    return PairIndices(left, right, labels[left] == labels[right])
+def all_pairs(known: Labels | Membership) -> PairIndices:
+    """All n (n - 1) / 2 pairs of images. known: labels (n,) or memberships (n, C)."""
+    left, right = np.triu_indices(len(known), k=1)
+    return PairIndices(left, right, are_similar(known, left, right))

@@ -2,9 +2,10 @@
 
 Source: Sharma and Schiele, ICCV 2015, Algorithm 1: where a pair violates the margin, y (b - d2) < m,
 
-    l_t <- l_t - r y (k_i^t - k_j^t) (grad k_i^t - grad k_j^t),    grad k^t = 2 x |x| / (|x| + |l_t|)^2
+    NML: l_t <- l_t - r y (k_i^t - k_j^t) (grad k_i^t - grad k_j^t),   grad k^t = 2 x |x| / (|x| + |l_t|)^2, here x >= 0
+    ML:  l_t <- l_t - r y l_t . (x_i - x_j) (x_i - x_j)
 
-with x >= 0 here. Both gradients are taken at the old L.
+All gradients are taken at the old L; the factor 2 of the derivative is folded into the rate r.
 """
 
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embedding.compiled import compiled
+from embedding.eight import EIGHT, load, spread, store, total
 from trainer.sampling import PairIndices
 
-__all__ = ["SparseRows", "descend"]
+__all__ = ["SparseRows", "descend", "descend_linear"]
 
 Floats = npt.NDArray[np.float32]
 
@@ -26,98 +28,168 @@ class SparseRows:
     """The non-zeros of a matrix (n, D), row by row: those of row i lie at starts[i] to starts[i + 1]."""
 
     starts: npt.NDArray[np.int64]  # (n + 1,)
-    columns: npt.NDArray[np.int64]  # (nnz,), growing within a row
+    columns: npt.NDArray[np.int32]  # (nnz,), growing within a row
     values: Floats  # (nnz,)
 
     @classmethod
     def of(cls, matrix: Floats) -> "SparseRows":
         rows, columns = np.nonzero(matrix)
         starts = np.searchsorted(rows, np.arange(len(matrix) + 1))
-        return cls(starts, columns, matrix[rows, columns])
+        return cls(starts, columns.astype(np.int32), matrix[rows, columns])
 
 
 def descend(
-    histograms: SparseRows,
-    columns: Floats,
-    pairs: PairIndices,
-    *,
-    learning_rate: float,
-    b: float,
-    m: float,
+    rows: SparseRows, landmarks: Floats, pairs: PairIndices, *, learning_rate: float, b: float, m: float
 ) -> tuple[int, int]:
-    """Go through the pairs in order, one step each; changes `columns` in place.
+    """NML: go through the pairs in order, one step each; changes `landmarks` in place.
 
-    histograms: (n, D), l1-normalised, non-negative; columns: (D, d), L transposed, so that a non-zero feature meets its
-    d values side by side. Returns how many similar and how many dissimilar pairs violated the margin.
+    rows: features (n, D), l1-normalised and non-negative; landmarks: L, (d, D). Returns how many similar and how many
+    dissimilar pairs violated the margin.
     """
-    signs = np.where(pairs.similar, 1, -1).astype(np.float32)
-    rows = (histograms.starts, histograms.columns, histograms.values)
-    rates = (np.float32(learning_rate), np.float32(b), np.float32(m))
-    similar, dissimilar = _descend(*rows, columns, pairs.left, pairs.right, signs, *rates)
+    widest = int(np.diff(rows.starts).max(initial=0))
+    columns, feature_dim = _grouped(landmarks), landmarks.shape[1]
+    ends = (
+        rows.starts[pairs.left],
+        rows.starts[pairs.left + 1],
+        rows.starts[pairs.right],
+        rows.starts[pairs.right + 1],
+    )
+    similar, dissimilar = _descend(
+        rows.columns, rows.values, *ends, _signs(pairs), columns, feature_dim, widest, *_singles(learning_rate, b, m)
+    )
+    ungrouped = columns.reshape(-1, feature_dim, EIGHT).transpose(0, 2, 1).reshape(-1, feature_dim)
+    landmarks[:] = ungrouped[: len(landmarks)]
     return int(similar), int(dissimilar)
+
+
+def descend_linear(
+    vectors: Floats, weights: Floats, pairs: PairIndices, *, learning_rate: float, b: float, m: float
+) -> tuple[int, int]:
+    """ML: go through the pairs in order, one step each; changes `weights` in place.
+
+    vectors: (n, p), of any sign; weights: L, (d, p). Returns how many similar and how many dissimilar pairs violated
+    the margin.
+    """
+    similar, dissimilar = _descend_linear(
+        vectors, weights, pairs.left, pairs.right, _signs(pairs), *_singles(learning_rate, b, m)
+    )
+    return int(similar), int(dissimilar)
+
+
+def _signs(pairs: PairIndices) -> Floats:
+    return np.where(pairs.similar, 1, -1).astype(np.float32)
+
+
+def _singles(*numbers: float) -> tuple[np.float32, ...]:
+    """Else compiled code would go on in float64."""
+    return tuple(map(np.float32, numbers))
+
+
+def _grouped(landmarks: Floats) -> Floats:
+    """L (d, D) in groups of eight dimensions: row g D + c holds feature c's values in dimensions 8 g to 8 g + 7.
+
+    The dimensions that fill up the last group are 0, differ in no pair, and so stay 0.
+    """
+    d, feature_dim = landmarks.shape
+    groups = -(-d // EIGHT)
+    padded = np.zeros((groups * EIGHT, feature_dim), np.float32)
+    padded[:d] = landmarks
+    return np.ascontiguousarray(padded.reshape(groups, EIGHT, feature_dim).transpose(0, 2, 1)).reshape(-1, EIGHT)
 
 
 @compiled
 def _descend(
-    starts: Any, places: Any, values: Any, columns: Any, left: Any, right: Any, signs: Any, rate: Any, b: Any, m: Any
+    places: Any,
+    values: Any,
+    left: Any,
+    left_ends: Any,
+    right: Any,
+    right_ends: Any,
+    signs: Any,
+    columns: Any,
+    feature_dim: Any,
+    widest: Any,
+    rate: Any,
+    b: Any,
+    m: Any,
 ) -> tuple[int, int]:
-    d = columns.shape[1]
-    difference = np.zeros(d, np.float32)  # k_i - k_j
+    groups = len(columns) // feature_dim
+    differences = np.empty((groups, EIGHT), np.float32)  # k_i - k_j
+    left_slopes = np.empty((groups * widest, EIGHT), np.float32)  # grad k_i, at its non-zeros
+    right_slopes = np.empty((groups * widest, EIGHT), np.float32)
     violations = [0, 0]
     for p in range(len(left)):
-        i, j, y = starts[left[p]], starts[right[p]], signs[p]
-        i_end, j_end = starts[left[p] + 1], starts[right[p] + 1]
-        difference[:] = 0
-        _add_kernel_row(places[i:i_end], values[i:i_end], np.float32(1), columns, difference)
-        _add_kernel_row(places[j:j_end], values[j:j_end], np.float32(-1), columns, difference)
+        x_places, x = places[left[p] : left_ends[p]], values[left[p] : left_ends[p]]
+        z_places, z = places[right[p] : right_ends[p]], values[right[p] : right_ends[p]]
+        y = signs[p]
         squared_distance = np.float32(0)
-        for t in range(d):
-            squared_distance += difference[t] * difference[t]
+        for g in range(groups):
+            of_x = _kernel_group(x_places, x, columns, g * feature_dim, left_slopes, g * widest)
+            of_z = _kernel_group(z_places, z, columns, g * feature_dim, right_slopes, g * widest)
+            difference = of_x - of_z
+            store(differences, g, difference)
+            squared_distance += total(difference * difference)
         if y * (b - squared_distance) < m:
             violations[0 if y > 0 else 1] += 1
-            for t in range(d):
-                difference[t] *= (rate + rate) * y
-            _subtract_gradient(places[i:i_end], values[i:i_end], places[j:j_end], values[j:j_end], columns, difference)
+            for g in range(groups):
+                difference = load(differences, g)
+                _subtract(x_places, columns, g * feature_dim, left_slopes, g * widest, difference * spread(rate * y))
+                _subtract(z_places, columns, g * feature_dim, right_slopes, g * widest, difference * spread(-rate * y))
     return violations[0], violations[1]
 
 
 @compiled
-def _add_kernel_row(places: Any, values: Any, sign: Any, columns: Any, sums: Any) -> None:
-    d = columns.shape[1]
+def _kernel_group(places: Any, x: Any, columns: Any, first: Any, slopes: Any, first_slope: Any) -> Any:
+    """Eight values of k for one row of features; keeps the slopes at its non-zeros."""
+    sums = spread(np.float32(0))
     for q in range(len(places)):
-        c, x = places[q], values[q]
-        double = sign * (x + x)  # 2 * x would be float64 here
+        l, value = load(columns, first + places[q]), spread(x[q])  # noqa: E741 - the paper's name
+        ratio = value / (value + abs(l))
+        sums += l * (ratio + ratio)
+        store(slopes, first_slope + q, ratio * (ratio + ratio))
+    return sums
+
+
+@compiled
+def _subtract(places: Any, columns: Any, first: Any, slopes: Any, first_slope: Any, step: Any) -> None:
+    """columns -= step * slope at the non-zeros of one row."""
+    for q in range(len(places)):
+        row = first + places[q]
+        store(columns, row, load(columns, row) - step * load(slopes, first_slope + q))
+
+
+@compiled
+def _descend_linear(
+    vectors: Any, weights: Any, left: Any, right: Any, signs: Any, rate: Any, b: Any, m: Any
+) -> tuple[int, int]:
+    d, width = weights.shape
+    apart = np.empty(width, np.float32)  # x_i - x_j: one product with it in place of two
+    differences = np.empty(d, np.float32)
+    violations = [0, 0]
+    for p in range(len(left)):
+        x, z, y = vectors[left[p]], vectors[right[p]], signs[p]
+        for c in range(width):
+            apart[c] = x[c] - z[c]
+        squared_distance = np.float32(0)
         for t in range(d):
-            sums[t] += double * columns[c, t] / (x + abs(columns[c, t]))
-
-
-@compiled
-def _subtract_gradient(x_places: Any, x: Any, z_places: Any, z: Any, columns: Any, weights: Any) -> None:
-    """columns[c, t] -= weights[t] (q(x_c) - q(z_c)) with q(x) = (x / (x + |l|))^2, both at the old value.
-
-    The two lists of non-zeros are merged: a feature is in both, in the first, or in the second.
-    """
-    d = columns.shape[1]
-    i, j = 0, 0
-    while i < len(x) or j < len(z):
-        if j == len(z) or (i < len(x) and x_places[i] < z_places[j]):
-            _move(columns[x_places[i]], weights, x[i], np.float32(-1))
-            i += 1
-        elif i == len(x) or z_places[j] < x_places[i]:
-            _move(columns[z_places[j]], weights, z[j], np.float32(1))
-            j += 1
-        else:
-            c = x_places[i]
+            differences[t] = _dot(weights[t], apart)
+            squared_distance += differences[t] * differences[t]
+        if y * (b - squared_distance) < m:
+            violations[0 if y > 0 else 1] += 1
             for t in range(d):
-                size = abs(columns[c, t])
-                ratio_x, ratio_z = x[i] / (x[i] + size), z[j] / (z[j] + size)
-                columns[c, t] -= weights[t] * (ratio_x * ratio_x - ratio_z * ratio_z)
-            i += 1
-            j += 1
+                _add_multiple(weights[t], apart, -rate * y * differences[t])
+    return violations[0], violations[1]
 
 
 @compiled
-def _move(column: Any, weights: Any, x: Any, sign: Any) -> None:
-    for t in range(len(weights)):
-        ratio = x / (x + abs(column[t]))
-        column[t] += sign * weights[t] * ratio * ratio
+def _dot(row: Any, vector: Any) -> Any:
+    result = np.float32(0)
+    for c in range(len(row)):
+        result += row[c] * vector[c]
+    return result
+
+
+@compiled
+def _add_multiple(row: Any, vector: Any, factor: Any) -> None:
+    for c in range(len(row)):
+        row[c] += factor * vector[c]

@@ -7,10 +7,26 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Batch", "BatchSampler", "ClassBatches", "Labels", "PairBatches", "PairIndices", "draw_pairs", "generator"]
+from trainer.errors import BadDataset
+from trainer.membership import Membership
+
+__all__ = [
+    "Batch",
+    "BatchSampler",
+    "ClassBatches",
+    "Labels",
+    "PairBatches",
+    "PairIndices",
+    "are_similar",
+    "draw_pairs",
+    "generator",
+]
 
 Indices = npt.NDArray[np.int64]
 Labels = npt.NDArray[np.int64]
+
+# Draws until a dissimilar pair of multi-labelled images must have come up: even one such pair in ten is found surely.
+_TRIES = 1000
 
 
 @dataclass(frozen=True)
@@ -23,6 +39,10 @@ class PairIndices:
 
     def __len__(self) -> int:
         return len(self.left)
+
+    def take(self, chosen: Indices) -> "PairIndices":
+        """The pairs at these positions (Q,)."""
+        return PairIndices(self.left[chosen], self.right[chosen], self.similar[chosen])
 
     def within(self, chosen: npt.NDArray[np.bool_]) -> "PairIndices":
         """The pairs whose two images are both chosen, as positions among the chosen rows. chosen: mask (n,)."""
@@ -50,11 +70,14 @@ def generator(seed: int, phase: str, step: int) -> np.random.Generator:
 
 
 class ClassBatches:
-    """A few classes, a few images of each; the pairs are all pairs within the batch."""
+    """A few classes, a few images of each; the pairs are all pairs within the batch.
 
-    def __init__(self, labels: Labels, classes_per_batch: int, images_per_class: int):
-        self._members = _members(labels)
-        self._labels = labels
+    known: labels (n,), or memberships (n, C), where an image may be drawn for any of its classes.
+    """
+
+    def __init__(self, known: Labels | Membership, classes_per_batch: int, images_per_class: int):
+        self._members = _members(known)
+        self._known = known
         self._classes = min(classes_per_batch, len(self._members))
         self._images = images_per_class
 
@@ -63,9 +86,10 @@ class ClassBatches:
         rows = np.concatenate(
             [rng.choice(m, min(self._images, len(m)), replace=False) for m in (self._members[c] for c in chosen)]
         )
+        if isinstance(self._known, Membership):
+            rows = np.unique(rows)  # one image may have been drawn for two of its classes
         left, right = np.triu_indices(len(rows), k=1)
-        similar = self._labels[rows[left]] == self._labels[rows[right]]
-        return Batch(rows, PairIndices(left, right, similar))
+        return Batch(rows, PairIndices(left, right, are_similar(self._known, rows[left], rows[right])))
 
 
 class PairBatches:
@@ -84,12 +108,27 @@ class PairBatches:
         return Batch(rows, PairIndices(left, right, self._pairs.similar[chosen]))
 
 
-def draw_pairs(labels: Labels, count: int, rng: np.random.Generator) -> PairIndices:
+def are_similar(known: Labels | Membership, left: Indices, right: Indices) -> npt.NDArray[np.bool_]:
+    """Whether the images at two lists of positions (P,) have a class in common, (P,)."""
+    if isinstance(known, Membership):
+        return known.share(left, right)
+    same: npt.NDArray[np.bool_] = known[left] == known[right]
+    return same
+
+
+def draw_pairs(known: Labels | Membership, count: int, rng: np.random.Generator) -> PairIndices:
     """`count` pairs by labels, every second one similar; images are drawn evenly. The paper's training pairs.
 
-    Images whose class has no second one take part in dissimilar pairs only. labels: (n,), at least two classes and at
-    least one class of two.
+    Images that share their class with no other take part in dissimilar pairs only. known: labels (n,) or memberships
+    (n, C); at least two images must have a class in common, and two must have none.
+    Raises: BadDataset if no dissimilar pair of memberships is found.
     """
+    if isinstance(known, Membership):
+        return _draw_by_membership(known, count, rng)
+    return _draw_by_label(known, count, rng)
+
+
+def _draw_by_label(labels: Labels, count: int, rng: np.random.Generator) -> PairIndices:
     sizes = np.bincount(labels)
     start = np.concatenate([[0], np.cumsum(sizes)])  # (classes + 1,) where each class begins in `order`
     order = np.argsort(labels, kind="stable")  # images sorted by class
@@ -107,5 +146,29 @@ def draw_pairs(labels: Labels, count: int, rng: np.random.Generator) -> PairIndi
     return PairIndices(left, right, similar)
 
 
-def _members(labels: Labels) -> Sequence[Indices]:
+def _draw_by_membership(known: Membership, count: int, rng: np.random.Generator) -> PairIndices:
+    """A similar pair is drawn by one of the left image's classes; a dissimilar one by trying."""
+    matrix = known.matrix
+    order = [np.flatnonzero(column) for column in matrix.T]
+    shared = matrix & (matrix.sum(0) > 1)  # (n, C): classes by which a partner can be found
+    similar = np.arange(count) % 2 == 0
+    left = np.where(similar, rng.choice(np.flatnonzero(shared.any(1)), count), rng.integers(len(matrix), size=count))
+    right = np.empty_like(left)
+    for p in np.flatnonzero(similar):
+        members = order[rng.choice(np.flatnonzero(shared[left[p]]))]
+        place = np.searchsorted(members, left[p])
+        right[p] = members[(place + 1 + rng.integers(len(members) - 1)) % len(members)]
+    open_ = np.flatnonzero(~similar)
+    for _ in range(_TRIES):
+        left[open_], right[open_] = rng.integers(len(matrix), size=(2, len(open_)))
+        open_ = open_[known.share(left[open_], right[open_]) | (left[open_] == right[open_])]
+        if not len(open_):
+            return PairIndices(left, right, similar)
+    raise BadDataset("Almost all pairs of images share a label: there is nothing to tell apart.")
+
+
+def _members(known: Labels | Membership) -> Sequence[Indices]:
+    if isinstance(known, Membership):
+        return [np.flatnonzero(column) for column in known.matrix.T if column.any()]
+    labels = known
     return [np.flatnonzero(labels == label) for label in np.unique(labels)]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -19,12 +18,14 @@ from trainer.config import TrainConfig
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset, RunFolderError
 from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
-from trainer.fit import TrainingData, fit_landmarks
+from trainer.fit import fit_landmarks
 from trainer.image_set import ImageSet, load_image_set
+from trainer.membership import Membership
 from trainer.run import Run, library_versions
 from trainer.sampling import Labels, PairIndices, draw_pairs, generator
+from trainer.training_data import TrainingData
 
-__all__ = ["train"]
+__all__ = ["fingerprint", "train"]
 
 # Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
 # similar: of many classes a plain sample would hold hardly any.
@@ -51,7 +52,7 @@ def train(
     run.write_bad_images(images.bad)
     measured = run.read_json("validation.json")
     if measured is None:
-        out = held_out(images.digests, images.labels, config.validation_fraction, "validation")
+        out = held_out(images.digests, images.strata, config.validation_fraction, "validation")
         measured = _measure_held_out(data, out, config, run)
         run.write_json("validation.json", measured)
     metric = Chi2Metric(fit_landmarks(data, config, run, "final"))
@@ -88,7 +89,7 @@ def _model(
 
 def _training_data(images: ImageSet) -> TrainingData:
     histograms = l1_normalised(images.features.astype(np.float32))
-    data = TrainingData(histograms, images.label_numbers if images.pairs is None else images.pairs)
+    data = TrainingData(histograms, images.known)
     if not data.learnable:  # what reading the source could not know: bad files or the split left too little
         raise BadDataset(
             f"{images.origin}: what is left of it (readable, in the training part) lacks similar or dissimilar pairs."
@@ -118,11 +119,11 @@ def _measure_held_out(data: TrainingData, out: npt.NDArray[np.bool_], config: Tr
     }
 
 
-def _held_out_mprec(embeddings: npt.NDArray[np.float32], labels: Labels) -> dict[str, float]:
+def _held_out_mprec(embeddings: npt.NDArray[np.float32], known: Labels | Membership) -> dict[str, float]:
     """mprec@10, or at a lower K where a held-out class is smaller and could not fill ten places."""
-    smallest = int(np.bincount(labels)[np.unique(labels)].min())
-    k = max(1, min(10, smallest - 1))
-    return {f"mprec_at_{k}": mean_precision_at_k(embeddings, labels, k)}
+    sizes = known.matrix.sum(0) if isinstance(known, Membership) else np.bincount(known)
+    k = max(1, min(10, int(sizes[sizes > 0].min()) - 1))
+    return {f"mprec_at_{k}": mean_precision_at_k(embeddings, known, k)}
 
 
 def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
@@ -134,7 +135,7 @@ def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
     return draw_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
 
 
-def _fingerprint(images: ImageSet) -> str:
+def fingerprint(images: ImageSet) -> str:
     """Of everything that decides what is learned: contents in their order, labels, pairs."""
     digest = hashlib.sha256(b"".join(images.digests))
     digest.update(json.dumps(images.labels).encode())
@@ -149,9 +150,9 @@ def _describe(source: Source, images: ImageSet, backbone: Backbone) -> dict[str,
         "source": str(source.origin),
         "images": len(images.digests),
         "bad_images": len(images.bad),
-        "classes": None if images.labels is None else dict(sorted(Counter(images.labels).items())),
+        "classes": None if images.labels is None else images.class_sizes,
         "pairs": None if images.pairs is None else len(images.pairs),
-        "sha256": _fingerprint(images),
+        "sha256": fingerprint(images),
         "backbone": backbone.identity.key,
         "notes": source.notes,
     }

@@ -1,12 +1,23 @@
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embedding.metric import l1_normalised
 from trainer import evaluation
 from trainer.errors import BadDataset
-from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
+from trainer.evaluation import (
+    all_pairs,
+    mean_precision_at_k,
+    mean_precisions,
+    nearest_others,
+    pair_auc,
+    squared_distances,
+)
+from trainer.membership import Membership
 from trainer.sampling import PairIndices
 
 
@@ -86,3 +97,40 @@ def test_the_only_image_of_a_class_scores_nothing() -> None:
 def test_one_image_cannot_be_measured() -> None:
     with pytest.raises(BadDataset, match="got 1 images"):
         mean_precision_at_k(np.zeros((1, 2), np.float32), np.array([0]), 1)
+
+
+def test_several_k_come_from_one_ranking() -> None:
+    rng = np.random.default_rng(3)
+    vectors, labels = rng.normal(size=(30, 3)).astype(np.float32), rng.integers(0, 3, 30)
+    found = mean_precisions(nearest_others(vectors, 40), labels, [1, 5, 29, 40])
+    assert found == {k: pytest.approx(mean_precision_at_k(vectors, labels, k)) for k in (1, 5, 29, 40)}
+
+
+@pytest.mark.parametrize("distance", ["l1", "chi2"])
+def test_other_distances_equal_their_formulas(distance: Literal["l1", "chi2"]) -> None:
+    rng = np.random.default_rng(4)
+    vectors = l1_normalised((rng.exponential(size=(25, 9)) * (rng.random((25, 9)) > 0.3)).astype(np.float32))
+    wide = vectors.astype(float)
+    difference, total = wide[:, None] - wide, wide[:, None] + wide
+    terms = abs(difference) if distance == "l1" else difference**2 / np.where(total > 0, total, 1)
+    distances = terms.sum(-1)
+    np.fill_diagonal(distances, np.inf)
+    np.testing.assert_array_equal(nearest_others(vectors, 6, distance), np.argsort(distances, 1)[:, :6])
+
+
+def test_an_image_of_two_classes_counts_in_both() -> None:
+    """In the head: on a line, a cat, a cat with a dog, a dog, and a bird far away."""
+    vectors = np.array([[0.0], [1.0], [2.1], [9.0]], np.float32)
+    known = Membership.of(["cat", "cat|dog", "dog", "bird"])
+    # The nearest other: cat -> cat|dog right, cat|dog -> cat right, dog -> cat|dog right, bird -> dog wrong.
+    assert mean_precision_at_k(vectors, known, 1) == pytest.approx((0 + 1 + 1) / 3)
+    # The two nearest: cat 1/2, cat|dog 2/2, dog 1/2, bird 0: cats (1/2 + 1) / 2, dogs (1 + 1/2) / 2.
+    assert mean_precision_at_k(vectors, known, 2) == pytest.approx((0 + 0.75 + 0.75) / 3)
+
+
+@given(st.integers(0, 1000))
+def test_one_class_each_is_the_same_either_way(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    vectors, labels = rng.normal(size=(20, 2)).astype(np.float32), rng.integers(0, 4, 20)
+    members = Membership(labels[:, None] == np.arange(5))  # the last class has no image
+    assert mean_precision_at_k(vectors, members, 3) == pytest.approx(mean_precision_at_k(vectors, labels, 3))

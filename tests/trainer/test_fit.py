@@ -13,10 +13,12 @@ from trainer import fit
 from trainer.config import MiniBatch, OnePair, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.evaluation import mean_precision_at_k
-from trainer.fit import TrainingData, fit_landmarks
+from trainer.fit import fit_landmarks
 from trainer.initialisation import initial_landmarks
+from trainer.mini_batch import _squared_distances
 from trainer.run import Checkpoint, Run
 from trainer.sampling import PairIndices, draw_pairs
+from trainer.training_data import TrainingData
 
 N, D = 60, 40
 MINI_BATCH = TrainConfig(d=4, optimiser=MiniBatch(steps=60))
@@ -216,3 +218,24 @@ def test_parts_keep_features_and_knowledge_together() -> None:
     assert not pairs.within(chosen).learnable
     assert data.learnable
     assert not data.within(np.zeros(N, bool)).learnable
+
+
+def test_few_features_never_drop_out_all_at_once() -> None:
+    data = labelled()
+    narrow = TrainingData(np.ascontiguousarray(data.histograms[:, :2]), data.known)
+    config = TrainConfig(d=2, optimiser=MiniBatch(steps=40, feature_dropout=0.95))
+    assert np.isfinite(fit_landmarks(narrow, config, None, "final")).all()
+
+
+@pytest.mark.parametrize("pairs_given", [False, True], ids=["all pairs of a batch", "few pairs of many images"])
+def test_distances_within_a_batch_equal_differences(pairs_given: bool) -> None:
+    rng = np.random.default_rng(0)
+    embeddings = torch.from_numpy(rng.normal(size=(20, 3)) + 50).requires_grad_()  # far from the origin
+    left, right = np.triu_indices(20, k=1)
+    pairs = PairIndices(left, right, rng.random(len(left)) < 0.5)
+    pairs = pairs.take(np.arange(9)) if pairs_given else pairs
+    found = _squared_distances(embeddings, pairs)
+    expected = (embeddings[pairs.left] - embeddings[pairs.right]).square().sum(1)
+    torch.testing.assert_close(found, expected)
+    slopes = [torch.autograd.grad(values.square().sum(), embeddings)[0] for values in (found, expected)]
+    torch.testing.assert_close(*slopes)

@@ -1,7 +1,10 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainer.errors import BadDataset
+from trainer.membership import Membership
 from trainer.sampling import ClassBatches, PairBatches, PairIndices, draw_pairs, generator
 
 LABELS = np.array([0] * 5 + [1] * 3 + [2] * 4 + [3])  # the last class has a single image
@@ -53,6 +56,31 @@ def test_drawn_pairs_reach_every_image_evenly() -> None:
             possible = (labels == label) if pairs.similar[chosen].all() else (labels != label)
             assert (reached[possible] > 0).all()
             assert not reached[~possible].any()
+
+
+@given(st.integers(0, 1000))
+def test_drawn_pairs_of_several_labels_are_what_they_say(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.random((12, 4)) < 0.3
+    matrix[:3] = [[True, False, False, False], [True, True, False, False], [False, False, True, False]]
+    pairs = draw_pairs(Membership(matrix), 61, rng)
+    shared = np.array([(matrix[i] & matrix[j]).any() for i, j in zip(pairs.left, pairs.right, strict=True)])
+    assert (pairs.left != pairs.right).all()
+    np.testing.assert_array_equal(shared, pairs.similar)
+    assert pairs.similar.sum() == 31
+
+
+def test_where_all_images_share_a_label_nothing_can_be_told_apart() -> None:
+    with pytest.raises(BadDataset, match="share a label"):
+        draw_pairs(Membership(np.ones((5, 1), bool)), 10, np.random.default_rng(0))
+
+
+def test_batches_of_several_labels_hold_each_image_once() -> None:
+    known = Membership(np.array([[1, 1], [1, 1], [1, 0], [0, 1], [0, 1]], bool))
+    batch = ClassBatches(known, classes_per_batch=2, images_per_class=3).batch(np.random.default_rng(0))
+    assert len(set(batch.rows)) == len(batch.rows)
+    rows = [(batch.rows[i], batch.rows[j]) for i, j in zip(batch.pairs.left, batch.pairs.right, strict=True)]
+    assert [(known.matrix[i] & known.matrix[j]).any() for i, j in rows] == batch.pairs.similar.tolist()
 
 
 def test_pairs_within_a_part() -> None:
