@@ -2,7 +2,8 @@
 
 - FOLDER/LABEL/**/picture: the class is the first folder below the root.
 - CSV with the columns path, label and optionally split (train, test): paths are relative to the folder of the same
-  name beside the CSV if there is one, otherwise to the CSV's own folder.
+  name beside the CSV if there is one, otherwise to the CSV's own folder. An image may have several labels, separated by
+  |; two images are similar where they share one.
 - CSV or JSON lines with the fields left, right, similar: explicit pairs of paths, no labels.
 """
 
@@ -19,7 +20,9 @@ import numpy.typing as npt
 
 from embedding.errors import BadPairs
 from embedding.pairs import Pair, contradictions, read_pairs
+from trainer.box import Box
 from trainer.errors import BadDataset
+from trainer.membership import SEPARATOR, label_names
 
 __all__ = ["Source", "held_out", "read_source"]
 
@@ -30,7 +33,10 @@ _SPLITS = {"train", "test"}
 
 @dataclass(frozen=True)
 class Source:
-    """Images with labels, or images with pairs. `paths[i]` has `labels[i]` and `splits[i]`."""
+    """Images with labels, or images with pairs. `paths[i]` has `labels[i]`, `splits[i]` and `boxes[i]`.
+
+    An image is a whole picture, or a box of one: several boxes of one file are several images.
+    """
 
     origin: Path
     paths: list[Path]
@@ -38,6 +44,7 @@ class Source:
     splits: list[str] | None  # "train" or "test"; None where the source has no split
     pairs: list[tuple[int, int, bool]] = field(default_factory=list)  # positions in `paths`, similar
     notes: list[str] = field(default_factory=list)  # oddities that do not stop the run, for the report
+    boxes: list[Box | None] | None = None  # one a path, None: whole picture; no list: all of them are whole
 
 
 def read_source(path: Path, root: Path | None = None) -> Source:
@@ -87,6 +94,11 @@ def _from_folder(root: Path) -> Source:
         raise BadDataset(f"{root} has no class folders: put the images of each class into a folder of its name.")
     paths, labels, notes = [], [], []
     for folder in classes:
+        if SEPARATOR in folder.name:
+            raise BadDataset(
+                f"The class folder {folder.name!r} has a {SEPARATOR} in its name, which parts the labels of an image "
+                "that has several: rename it, or give a CSV."
+            )
         files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
         if not files:
             notes.append(f"The class folder {folder.name} has no images.")
@@ -98,7 +110,7 @@ def _from_folder(root: Path) -> Source:
 def _from_csv(path: Path, root: Path) -> Source:
     rows = _csv_rows(path)
     for line, row in rows:
-        if not row["path"] or not row["label"].strip():
+        if not row["path"] or not label_names(row["label"]):
             raise BadDataset(f"{path}, line {line}: path and label must not be empty.")
     splits = [row["split"] for _, row in rows] if rows and "split" in rows[0][1] else None
     for (line, _), split in zip(rows, splits or [], strict=False):
@@ -136,9 +148,9 @@ def _checked(source: Source) -> Source:
     labels = source.labels or []
     if not labels:
         raise BadDataset(f"{source.origin} holds no images (looked for {', '.join(sorted(_SUFFIXES))}).")
-    counts = Counter(labels)
+    counts = Counter(name for label in labels for name in label_names(label))
     if len(counts) < 2:
-        raise BadDataset(f"{source.origin} has one class only, {labels[0]!r}: nothing could be told apart.")
+        raise BadDataset(f"{source.origin} has one class only, {min(counts)!r}: nothing could be told apart.")
     lonely = sorted(label for label, count in counts.items() if count == 1)
     if len(lonely) == len(counts):
         raise BadDataset(f"{source.origin}: every class has a single image, so there is no similar pair to learn from.")

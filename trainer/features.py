@@ -1,4 +1,8 @@
-"""Files -> features, each content extracted once: a cache on disk keyed by the content's sha256 and the backbone."""
+"""Files -> features, each content extracted once: a cache on disk keyed by the content's sha256 and the backbone.
+
+A box of a picture is a content of its own. Its key is the sha256 of the file's sha256 (32 bytes) followed by the four
+numbers of the box as ASCII text, "left top right bottom"; that of a whole picture is the file's sha256 itself.
+"""
 
 import hashlib
 import os
@@ -19,6 +23,7 @@ from embedding.backbone import Backbone
 from embedding.backbone_identity import Pixels
 from embedding.errors import BadImage
 from embedding.image import decode_image
+from trainer.box import Box, Item, cut_out
 from trainer.errors import BadDataset, CacheError
 
 __all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract"]
@@ -31,12 +36,12 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS features (sha256 BLOB PRIMARY KEY, feature
 
 @dataclass(frozen=True)
 class Extracted:
-    """Features of the files that could be read; row i belongs to `positions[i]` of the paths that were asked for."""
+    """Features of the images that could be read; row i belongs to `positions[i]` of the paths that were asked for."""
 
     positions: npt.NDArray[np.int64]  # (n,)
-    digests: list[bytes]  # sha256 of the content, n of them
+    digests: list[bytes]  # n keys of the cache: sha256 of the file, or of the file's and the box
     features: npt.NDArray[np.float16]  # (n, D)
-    bad: list[tuple[Path, str]]  # files that could not be used, with the reason
+    bad: list[tuple[Path, str]]  # files of the images that could not be used, with the reason
 
 
 class FeatureCache:
@@ -86,16 +91,21 @@ def default_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "samekind"
 
 
-def extract(paths: Sequence[Path], backbone: Backbone, cache_folder: Path) -> Extracted:
+def extract(
+    paths: Sequence[Path], backbone: Backbone, cache_folder: Path, boxes: Sequence[Box | None] | None = None
+) -> Extracted:
     """Features of every readable file, with a progress bar; bad files are listed with their reasons and left out.
 
+    boxes: one a path, in pixels of the upright picture; None is the whole picture. A box is clipped to the picture, and
+    an image whose box has no pixel of the picture is bad.
     Raises: BadDataset if not a single file can be read.
     """
+    items: list[Item] = list(zip(paths, boxes if boxes is not None else [None] * len(paths), strict=True))
     with closing(FeatureCache(cache_folder, backbone)) as cache, ThreadPoolExecutor(2) as pool:
-        digests = list(pool.map(_digest, paths))  # a digest, or the reason why there is none
-        first = {digest: path for digest, path in zip(digests, paths, strict=True) if isinstance(digest, bytes)}
+        digests = list(pool.map(_digest, items))  # a digest, or the reason why there is none
+        first = {digest: item for digest, item in zip(digests, items, strict=True) if isinstance(digest, bytes)}
         rows = {digest: row for digest in first if (row := cache.get(digest)) is not None}
-        missing = {digest: path for digest, path in first.items() if digest not in rows}
+        missing = {digest: item for digest, item in first.items() if digest not in rows}
         reasons = _extract_missing(missing, backbone, cache, pool, rows)
     usable = [i for i, digest in enumerate(digests) if digest in rows]
     bad = [(paths[i], reasons.get(digest, str(digest))) for i, digest in enumerate(digests) if digest not in rows]
@@ -106,7 +116,7 @@ def extract(paths: Sequence[Path], backbone: Backbone, cache_folder: Path) -> Ex
 
 
 def _extract_missing(
-    missing: dict[bytes, Path],
+    missing: dict[bytes, Item],
     backbone: Backbone,
     cache: FeatureCache,
     pool: ThreadPoolExecutor,
@@ -126,33 +136,36 @@ def _extract_missing(
     return reasons
 
 
-def _prepared_ahead(pool: ThreadPoolExecutor, backbone: Backbone, paths: Sequence[Path]) -> Iterator[Pixels | str]:
+def _prepared_ahead(pool: ThreadPoolExecutor, backbone: Backbone, items: Sequence[Item]) -> Iterator[Pixels | str]:
     """Decode and shrink in order, a few batches before they are asked for.
 
     Only the small inputs wait, never decoded pictures: those may take 180 MB each.
     """
     waiting: deque[Future[Pixels | str]] = deque()
-    for path in paths:
-        waiting.append(pool.submit(_prepared, path, backbone))
+    for item in items:
+        waiting.append(pool.submit(_prepared, item, backbone))
         if len(waiting) > 3 * _BATCH:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
 
 
-def _digest(path: Path) -> bytes | str:
-    """sha256 of the content, or why the file cannot be read."""
+def _digest(item: Item) -> bytes | str:
+    """The key of the content in the cache, or why the file cannot be read."""
+    path, box = item
     try:
         with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").digest()
+            content = hashlib.file_digest(file, "sha256").digest()
     except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in the name
         return f"cannot be read: {error}"
+    return content if box is None else hashlib.sha256(content + " ".join(map(str, box)).encode("ascii")).digest()
 
 
-def _prepared(path: Path, backbone: Backbone) -> Pixels | str:
+def _prepared(item: Item, backbone: Backbone) -> Pixels | str:
     """The input of the backbone, or why there is none."""
+    path, box = item
     try:
-        return backbone.preprocess(decode_image(path.read_bytes()))
+        return backbone.preprocess(cut_out(decode_image(path.read_bytes()), box))
     except BadImage as error:
         return str(error)
     except OSError as error:

@@ -1,6 +1,7 @@
 """A source whose files have been read: features with what is known of each image, and its training and test parts."""
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -9,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embedding.backbone import Backbone
+from trainer.box import Box
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset
 from trainer.features import extract
+from trainer.membership import SEPARATOR, Membership, label_names
 from trainer.sampling import Labels, PairIndices
 
 __all__ = ["ImageSet", "load_image_set"]
@@ -23,22 +26,47 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ImageSet:
-    """n images; row i of the features has digests[i], labels[i], splits[i]."""
+    """n images; row i of the features has paths[i], boxes[i], digests[i], labels[i], splits[i]."""
 
     origin: Path
+    paths: list[Path]
+    boxes: list[Box | None]  # None: the whole picture
     features: npt.NDArray[np.float16]  # (n, D), as they are kept
-    digests: list[bytes]  # sha256 of the contents
+    digests: list[bytes]  # sha256 of the contents: of whole pictures, or of boxes (trainer.features)
     labels: list[str] | None  # None where there are pairs instead
     splits: list[str] | None
     pairs: PairIndices | None
     bad: list[tuple[Path, str]]  # files that were left out, with reasons
 
     @property
-    def label_numbers(self) -> Labels:
-        """The classes as numbers from 0 in alphabetical order, (n,). Raises: BadDataset where there are pairs."""
+    def known(self) -> Labels | Membership | PairIndices:
+        """What is known of the images: pairs, a class each (n,), or memberships (n, C) where one has several.
+
+        Classes are numbered from 0 in alphabetical order.
+        """
+        if self.pairs is not None:
+            return self.pairs
+        return self.classes
+
+    @property
+    def classes(self) -> Labels | Membership:
+        """The class of each image (n,), or memberships (n, C). Raises: BadDataset where there are pairs."""
         if self.labels is None:
             raise BadDataset(f"{self.origin} has pairs, not labels: give the class of every image.")
+        if any(SEPARATOR in label for label in self.labels):
+            return Membership.of(self.labels)
         return np.unique(np.array(self.labels), return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def class_sizes(self) -> dict[str, int]:
+        """How many images each class has, by name; an image of several classes counts in each."""
+        return dict(sorted(Counter(name for label in self.labels or [] for name in label_names(label)).items()))
+
+    @property
+    def strata(self) -> list[str] | None:
+        """Labels by which a part can be drawn evenly: combinations of several labels are too many for that."""
+        several = self.labels is not None and any(SEPARATOR in label for label in self.labels)
+        return None if several else self.labels
 
     def without_contradictions(self) -> "ImageSet":
         """Without images whose content is there under another class too: they would teach that a picture differs from
@@ -64,7 +92,7 @@ class ImageSet:
         if self.splits is not None:
             mask = np.array([split == name for split in self.splits])
         else:
-            test = held_out(self.digests, self.labels, test_fraction, "test")
+            test = held_out(self.digests, self.strata, test_fraction, "test")
             mask = test if name == "test" else ~test
         if not mask.any():
             raise BadDataset(f"{self.origin} has no usable images in its {name} part.")
@@ -73,6 +101,8 @@ class ImageSet:
     def _where(self, mask: npt.NDArray[np.bool_]) -> "ImageSet":
         return ImageSet(
             self.origin,
+            _chosen(self.paths, mask),
+            _chosen(self.boxes, mask),
             self.features[mask],
             _chosen(self.digests, mask),
             None if self.labels is None else _chosen(self.labels, mask),
@@ -84,10 +114,12 @@ class ImageSet:
 
 def load_image_set(source: Source, backbone: Backbone, cache: Path) -> ImageSet:
     """Extract the features of a source, those of known contents from the cache. Raises: BadDataset."""
-    extracted = extract(source.paths, backbone, cache)
+    extracted = extract(source.paths, backbone, cache, source.boxes)
     positions = extracted.positions.tolist()
     return ImageSet(
         source.origin,
+        [source.paths[i] for i in positions],
+        [None if source.boxes is None else source.boxes[i] for i in positions],
         extracted.features,
         extracted.digests,
         None if source.labels is None else [source.labels[i] for i in positions],

@@ -27,6 +27,7 @@ def test_folder(tmp_path: Path) -> None:
     assert source.labels == ["cat", "cat", "dog", "dog"]
     assert [path.name for path in source.paths] == ["1.jpg", "2.PNG", "3.webp", "4.heic"]
     assert source.splits is None
+    assert source.boxes is None
     assert source.notes == ["The class folder fish has no images."]
 
 

@@ -1,3 +1,4 @@
+import hashlib
 import shutil
 import sqlite3
 from contextlib import closing
@@ -5,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import ExifTags, Image
 
 from embedding.backbone import Backbone
 from embedding.image import decode_image
+from trainer.box import Box
 from trainer.errors import BadDataset, CacheError
 from trainer.features import default_cache_folder, extract
 
@@ -105,3 +107,79 @@ def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.delenv("TRAINER_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache_folder() == tmp_path / "samekind"
+
+
+@pytest.fixture
+def group(tmp_path: Path) -> Path:
+    """A picture of 96 x 64 with nothing in it twice."""
+    Image.effect_noise((96, 64), 90).convert("RGB").save(tmp_path / "group.png")
+    return tmp_path / "group.png"
+
+
+LEFT, RIGHT = Box(0, 8, 40, 60), Box(40, 8, 96, 64)
+
+
+def test_boxes_of_a_picture_are_as_if_cut_out_before(group: Path, backbone: Backbone, tmp_path: Path) -> None:
+    extracted = extract([group] * 3, backbone, tmp_path / "cache", [LEFT, RIGHT, None])
+    cut = [tmp_path / f"{i}.png" for i in range(3)]
+    for path, box in zip(cut, (LEFT, RIGHT, Box(0, 0, 96, 64)), strict=True):
+        Image.open(group).crop(box).save(path)
+    alone = extract(cut, backbone, tmp_path / "other cache")
+    np.testing.assert_array_equal(extracted.features, alone.features)
+    assert len(np.unique(extracted.features, axis=0)) == 3
+    assert extracted.positions.tolist() == [0, 1, 2]
+
+
+def test_a_box_has_a_digest_of_its_own_and_a_whole_picture_keeps_its(
+    group: Path, backbone: Backbone, tmp_path: Path
+) -> None:
+    content = hashlib.sha256(group.read_bytes()).digest()
+    extracted = extract([group] * 3, backbone, tmp_path / "cache", [LEFT, None, RIGHT])
+    assert extracted.digests == [
+        hashlib.sha256(content + b"0 8 40 60").digest(),
+        content,
+        hashlib.sha256(content + b"40 8 96 64").digest(),
+    ]
+    without = extract([group], backbone, tmp_path / "cache")
+    assert without.digests == [content]
+    np.testing.assert_array_equal(without.features[0], extracted.features[1])
+
+
+def test_the_cache_keeps_boxes_too(group: Path, backbone: Backbone, tmp_path: Path) -> None:
+    shutil.copy(group, tmp_path / "copy.png")
+    paths, boxes = [group, group, tmp_path / "copy.png"], [LEFT, RIGHT, LEFT]
+    first = extract(paths, backbone, tmp_path / "cache", boxes)
+    assert first.digests[0] == first.digests[2]
+    (database,) = (tmp_path / "cache").glob("*.sqlite")
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("UPDATE features SET features = ?", (np.full(1280, 2, "<f2").tobytes(),))
+    second = extract(paths, backbone, tmp_path / "cache", boxes)
+    assert (second.features == 2).all()
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("SELECT count(*) FROM features").fetchone() == (2,)
+
+
+def test_a_box_is_clipped_and_one_outside_is_bad(group: Path, backbone: Backbone, tmp_path: Path) -> None:
+    beyond, clipped, outside = Box(-5, 8, 40, 60), Box(0, 8, 40, 60), Box(96, 0, 120, 64)
+    extracted = extract([group] * 3, backbone, tmp_path / "cache", [beyond, outside, clipped])
+    assert extracted.positions.tolist() == [0, 2]
+    np.testing.assert_array_equal(extracted.features[0], extracted.features[1])
+    assert [path for path, _ in extracted.bad] == [group]
+    assert "The box (96, 0)-(120, 64) has no pixel of the picture, which is 96 x 64" in extracted.bad[0][1]
+
+
+def test_a_box_refers_to_the_upright_picture(backbone: Backbone, tmp_path: Path) -> None:
+    upright = Image.new("RGB", (40, 60), (200, 0, 0))
+    upright.paste((0, 0, 200), (0, 30, 40, 60))
+    exif = Image.Exif()
+    exif[ExifTags.Base.Orientation] = 6  # stored on its left side: to be turned by 90 degrees to the right
+    upright.transpose(Image.Transpose.ROTATE_90).save(tmp_path / "stored.png", exif=exif)
+    Image.new("RGB", (40, 30), (0, 0, 200)).save(tmp_path / "blue.png")
+    turned = extract([tmp_path / "stored.png"], backbone, tmp_path / "cache", [Box(0, 30, 40, 60)])
+    blue = extract([tmp_path / "blue.png"], backbone, tmp_path / "cache")
+    np.testing.assert_array_equal(turned.features, blue.features)
+
+
+def test_as_many_boxes_as_paths(group: Path, backbone: Backbone, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        extract([group, group], backbone, tmp_path / "cache", [LEFT])
