@@ -1,0 +1,29 @@
+"""What most methods have learned: a metric of the package `embedding`, which a model file can carry."""
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from embedding.metric import Metric
+from trainer.evaluation import Distance
+from trainer.methods.method import FloatMatrix
+
+__all__ = ["MetricFitted"]
+
+
+@dataclass(frozen=True)
+class MetricFitted:
+    metric: Metric
+    distance: Distance = field(default="l2", init=False)
+
+    @property
+    def embedding_dim(self) -> int:
+        return self.metric.embedding_dim
+
+    @property
+    def parameters(self) -> int:
+        arrays = [getattr(self.metric, part.name) for part in fields(self.metric)]  # type: ignore[arg-type]
+        return sum(np.size(array) for array in arrays)
+
+    def embed(self, features: FloatMatrix) -> FloatMatrix:
+        return self.metric.embed(features)
