@@ -43,7 +43,7 @@ def test_make_targets_exist() -> None:
 
 def test_trainer_commands_parse() -> None:
     found = commands("trainer")
-    assert {command[1] for command in found} == {"train", "evaluate"}
+    assert {command[1] for command in found} == {"train", "evaluate", "experiment"}
     group: Any = get_command(trainer_app)
     for command in found:
         group.commands[command[1]].make_context(command[1], command[2:])

@@ -1,19 +1,29 @@
-"""The command line: `trainer train` and `trainer evaluate`. Parses, calls, prints."""
+"""The command line: `trainer train`, `trainer evaluate`, `trainer experiment`. Parses, calls, prints."""
 
 import json
 import logging
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from embedding.errors import EmbeddingError
-from trainer.errors import TrainerError
-
-if TYPE_CHECKING:
-    from embedding.backbone import Backbone
+from trainer.errors import BadConfig, TrainerError
+from trainer.experiment.command import experiment
+from trainer.options import (
+    BackboneName,
+    Cache,
+    Device,
+    Download,
+    Root,
+    Source,
+    Threads,
+    Weights,
+    cache_folder,
+    loaded_backbone,
+)
 
 __all__ = ["main"]
 
@@ -23,21 +33,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-Source = Annotated[
-    Path, typer.Argument(help="Folder of class folders, CSV (path,label[,split]), or pairs (left,right,similar).")
-]
-Root = Annotated[Path | None, typer.Option(help="Folder that the paths of a CSV start from.")]
-BackboneName = Annotated[
-    str, typer.Option("--backbone", help="efficientnet-lite0, vgg16, torchvision:NAME, timm:NAME.")
-]
-Weights = Annotated[Path | None, typer.Option(help="Local file with the backbone's weights.")]
-Download = Annotated[bool, typer.Option("--allow-download", help="Fetch missing weights from the internet.")]
-Device = Annotated[str, typer.Option(help="Where the backbone runs: auto, cpu, cuda, mps.")]
-Cache = Annotated[
-    Path | None, typer.Option(help="Folder of the feature cache [default: $TRAINER_CACHE or the user's].")
-]
-Threads = Annotated[int, typer.Option(help="Threads of torch; 0: one per core.", min=0, max=256)]
 
 
 @app.command()
@@ -68,7 +63,6 @@ def train(
     """Learn an embedding; writes a run folder with the model file."""
     from trainer.config import MiniBatch, OnePair, TrainConfig
     from trainer.dataset import read_source
-    from trainer.errors import BadConfig
 
     kinds: dict[str, MiniBatch | OnePair] = {"mini-batch": MiniBatch(), "one-pair": OnePair()}
     if optimiser not in kinds:
@@ -93,9 +87,9 @@ def train(
     model = run_training(
         read,
         config,
-        _backbone(backbone, weights, allow_download, device, threads),
+        loaded_backbone(backbone, weights, allow_download, device, threads),
         Run(out),
-        _cache(cache),
+        cache_folder(cache),
         resume=resume,
     )
     validation = model.training["validation"]
@@ -125,7 +119,6 @@ def evaluate(
     from embedding.model_file import load_model
     from trainer.comparison import check_unseen, compare, format_scores, least_test_fraction
     from trainer.dataset import read_source
-    from trainer.errors import BadConfig
 
     models = [(str(path), load_model(path)) for path in model]
     read = read_source(source, root)
@@ -135,12 +128,15 @@ def evaluate(
     ks = _whole_numbers(k)
     if json_out is not None and (json_out.is_dir() or not json_out.absolute().parent.is_dir()):
         raise BadConfig(f"--json {json_out} cannot be written: name a file in a folder that exists.")
-    loaded = _backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
-    scores = compare(read, models, loaded, ks, fraction, _cache(cache))
+    loaded = loaded_backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
+    scores = compare(read, models, loaded, ks, fraction, cache_folder(cache))
     typer.echo(format_scores(scores))
     if json_out is not None:
         rows = [{"method": s.method, "d": s.dimensions, "mprec_at_k": s.mprec_at_k} for s in scores]
         json_out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+
+
+app.command()(experiment)
 
 
 def main() -> None:
@@ -154,7 +150,6 @@ def main() -> None:
 
 
 def _whole_numbers(text: str) -> list[int]:
-    from trainer.errors import BadConfig
 
     try:
         numbers = [int(part) for part in text.split(",")]
@@ -163,18 +158,3 @@ def _whole_numbers(text: str) -> list[int]:
     if min(numbers) < 1:
         raise BadConfig(f"--K must be at least 1, got {min(numbers)}.")
     return numbers
-
-
-def _backbone(name: str, weights: Path | None, allow_download: bool, device: str, threads: int) -> "Backbone":
-    from embedding.backbone import load_backbone
-    from embedding.process import keep_freed_memory, use_threads
-
-    keep_freed_memory()
-    use_threads(threads)
-    return load_backbone(name, weights=weights, allow_download=allow_download, device=device)
-
-
-def _cache(folder: Path | None) -> Path:
-    from trainer.features import default_cache_folder
-
-    return folder or default_cache_folder() / "features"

@@ -16,11 +16,11 @@ import json
 import platform
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from embedding.durable import write_whole
-from trainer.config import TrainConfig
 from trainer.errors import RunFolderError
 
 __all__ = ["Checkpoint", "Run", "library_versions"]
@@ -45,6 +44,12 @@ class Checkpoint:
     arrays: _Arrays
 
 
+class Settings(Protocol):
+    """What a folder was started with, and must be resumed with."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
 class Run:
     """Reads and writes the files of one run folder. Each is written whole or not at all; the log grows by lines."""
 
@@ -55,7 +60,7 @@ class Run:
     def model_path(self) -> Path:
         return self.folder / "model.safetensors"
 
-    def check_may_begin(self, config: TrainConfig, *, resume: bool) -> None:
+    def check_may_begin(self, config: Settings, *, resume: bool) -> None:
         """Say at once, before anything expensive, whether this folder cannot be used. Raises: RunFolderError."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +72,7 @@ class Run:
             raise RunFolderError(f"{self.folder} already holds a run: choose another folder, or resume it (--resume).")
         self._check_same("config.json", config.to_json())
 
-    def begin(self, config: TrainConfig, dataset: Mapping[str, Any], *, resume: bool) -> None:
+    def begin(self, config: Settings, dataset: Mapping[str, Any], *, resume: bool) -> None:
         """Start the folder, or check that it belongs to the same settings and the same data.
 
         Raises: RunFolderError.
@@ -118,9 +123,7 @@ class Run:
 
     def write_bad_images(self, bad: Sequence[tuple[Path, str]]) -> None:
         """The files that were left out, as a CSV: path, reason."""
-        lines = io.StringIO(newline="")
-        csv.writer(lines).writerows([("path", "reason"), *bad])
-        self._write("bad-images.csv", lines.getvalue().encode(errors="surrogateescape"))  # names are bytes
+        self.write_rows("bad-images.csv", ("path", "reason"), bad)
 
     def log(self, row: Mapping[str, Any]) -> None:
         """Append one line to metrics.jsonl."""
@@ -159,6 +162,12 @@ class Run:
         """The result is there: the checkpoint has served."""
         (self.folder / "checkpoint.safetensors").unlink(missing_ok=True)
 
+    def write_rows(self, name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """A CSV file."""
+        lines = io.StringIO(newline="")
+        csv.writer(lines, lineterminator="\n").writerows([columns, *rows])
+        self._write(name, lines.getvalue().encode(errors="surrogateescape"))  # file names are bytes
+
     def _write(self, name: str, content: bytes) -> None:
         write_whole(self.folder / name, content)
 
@@ -182,5 +191,5 @@ def _log_row(line: bytes) -> dict[str, Any] | None:
 
 def library_versions() -> dict[str, str]:
     """Python and the libraries that decide the numbers."""
-    libraries = ("samekind", "numpy", "numba", "torch", "torchvision", "timm", "pillow", "scikit-learn")
+    libraries = ("samekind", "numpy", "numba", "torch", "torchvision", "timm", "pillow", "scikit-learn", "scipy")
     return {"python": platform.python_version()} | {name: version(name) for name in libraries}

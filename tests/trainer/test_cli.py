@@ -226,3 +226,27 @@ def test_a_run_folder_that_is_a_file_is_told(collection: Path, cache: Path, tmp_
 def test_a_missing_source_ends_in_one_line(cache: Path, tmp_path: Path) -> None:
     _, err = run(cache, "train", tmp_path / "none", "--out", tmp_path / "run", code=2)
     assert err.strip() == f"error: There is no file or folder {tmp_path / 'none'}."
+
+
+def test_images_with_several_labels_are_learned_from(collection: Path, cache: Path, tmp_path: Path) -> None:
+    """Two images are similar where they share a label."""
+    table = tmp_path / "several.csv"
+    files = sorted(collection.rglob("*.*"))
+    lines = [
+        f"{path},{path.parent.name}{'|even' if i % 5 == 0 else ''},{'test' if i % 3 == 0 else 'train'}"
+        for i, path in enumerate(files)
+    ]
+    table.write_text("path,label,split\n" + "\n".join(lines) + "\n")
+    run(cache, "train", table, "--out", tmp_path / "run", *QUICK)
+    dataset = json.loads((tmp_path / "run" / "dataset.json").read_text())
+    assert dataset["classes"]["even"] == sum(",train" in line and "|even" in line for line in lines)
+    out, _ = run(cache, "evaluate", table, "--model", tmp_path / "run" / "model.safetensors", "--K", "3")
+    scores = {line.split()[0]: float(line.split()[-1]) for line in out.splitlines()[1:]}
+    assert scores["nml"] > 30
+
+
+def test_a_folder_whose_name_would_be_two_labels_is_refused(tmp_path: Path, cache: Path) -> None:
+    for name in ("a", "b|c"):
+        (tmp_path / "pictures" / name).mkdir(parents=True)
+    _, err = run(cache, "train", tmp_path / "pictures", "--out", tmp_path / "run", code=2)
+    assert "'b|c' has a | in its name" in err

@@ -1,0 +1,57 @@
+"""What an experiment runs. Checked when built, written to its folder, compared on resume."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from trainer.errors import BadConfig
+
+__all__ = ["ExperimentConfig", "numbers"]
+
+# Beyond this a table of one row a K is a slip of the finger.
+_MAX_NUMBERS = 1000
+
+
+@dataclass(frozen=True)
+class ExperimentConfig:
+    methods: tuple[str, ...]
+    d: tuple[int, ...]
+    K: tuple[int, ...]
+    seeds: int  # 0, ..., seeds - 1
+    test_fraction: float  # of the images of a source without splits
+    sensitivity: bool  # whether m and b of NML are varied
+    strips: int  # queries that the report shows
+
+    def __post_init__(self) -> None:
+        for name, values in (("methods", self.methods), ("d", self.d), ("K", self.K)):
+            if not values or len(set(values)) < len(values):
+                raise BadConfig(f"--{name} needs at least one value and each once, got {list(values)}.")
+        if self.seeds < 1:
+            raise BadConfig(f"--seeds must be at least 1, got {self.seeds}.")
+        if not 0 < self.test_fraction < 1:
+            raise BadConfig(f"--test-fraction must be between 0 and 1, got {self.test_fraction}.")
+        if self.strips < 0:
+            raise BadConfig(f"--strips must be 0 or more, got {self.strips}.")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def numbers(text: str, name: str) -> tuple[int, ...]:
+    """Whole numbers and ranges, such as "8,16" or "1..50". Raises: BadConfig naming the option.
+
+    >>> numbers("1..3,10", "--K")
+    (1, 2, 3, 10)
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        first, to, last = part.partition("..")
+        try:
+            ends = int(first), int(last if to else first)
+        except ValueError as error:
+            raise BadConfig(f"{name} takes whole numbers and ranges such as 1..50, got {text!r}.") from error
+        if ends[0] < 1 or ends[1] < ends[0]:
+            raise BadConfig(f"{name} takes numbers from 1 on and ranges that grow, got {part!r}.")
+        if ends[1] - ends[0] >= _MAX_NUMBERS:
+            raise BadConfig(f"{name} takes at most {_MAX_NUMBERS} numbers, got {part!r}.")
+        found += range(ends[0], ends[1] + 1)
+    return tuple(dict.fromkeys(found))
