@@ -1,10 +1,12 @@
 """Runs an experiment: features, the grid of fits, the tables, the report."""
 
+import os
 import shlex
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import numpy as np
@@ -142,8 +144,17 @@ _here: list[Bench] = []
 
 
 def _take_bench(bench: Bench) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     use_threads(1)
     _here.append(bench)
+
+
+def _end_with_parent() -> None:
+    """A killed experiment must not leave its workers waiting for ever: their queue does not tell them."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _measure_here(fit: Fit) -> Measured:

@@ -123,7 +123,7 @@ def test_killed_and_resumed_side_by_side_gives_the_same(
     finished: tuple[Path, str], odd_collection: Path, cache: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "killed"
-    process = start(cache, odd_collection, "--out", folder, *QUICK, "--device", "cpu")
+    process = start(cache, odd_collection, "--out", folder, *QUICK, "--device", "cpu", "--jobs", "2")
     done = folder / "done.jsonl"
     deadline = time.monotonic() + 300
     while not done.exists() or done.read_bytes().count(b"\n") < 4:
@@ -131,7 +131,7 @@ def test_killed_and_resumed_side_by_side_gives_the_same(
         assert time.monotonic() < deadline
         time.sleep(0.02)
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)  # its workers hold the pipes too: they end with it
     with done.open("ab") as file:
         file.write(b'{"fit": {"method": "ml", "d"')  # a crash within a line
     run(cache, odd_collection, "--out", folder, *QUICK, "--resume", "--jobs", "2")
