@@ -52,10 +52,7 @@ class LDA:
         try:
             lda.fit(inputs, labels[several])
         except np.linalg.LinAlgError as error:
-            raise BadDataset(
-                f"The images of a class vary too little for LDA with shrinkage {self.shrinkage}: add others, "
-                "or choose a shrinkage between 0 and 1."
-            ) from error
+            raise BadDataset("The images of each class vary too little for LDA: add others.") from error
         kept = min(d, int((sizes > 1).sum()) - 1, inputs.shape[1])
         return MetricFitted(centred(lda.scalings_.T[:kept], inputs.mean(0)))
 
