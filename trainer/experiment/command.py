@@ -55,9 +55,11 @@ def experiment(
     from trainer.datasets.registry import read_named
     from trainer.experiment.config import ExperimentConfig, numbers
 
+    dimensions, ks = numbers(d, "--d"), numbers(k, "--K")
     read = [
         read_named(name, _root(name, root)) if _is_name(name) else read_source(Path(name), root) for name in sources
     ]
+    # Imported only now: torch and scikit-learn take seconds, and mistakes should be told before.
     from trainer.experiment.folder import ExperimentFolder
     from trainer.experiment.runner import run_experiment
     from trainer.experiment.text import format_summary
@@ -65,8 +67,8 @@ def experiment(
 
     config = ExperimentConfig(
         methods=chosen_methods(methods),
-        d=numbers(d, "--d"),
-        K=numbers(k, "--K"),
+        d=dimensions,
+        K=ks,
         seeds=seeds,
         test_fraction=test_fraction,
         sensitivity=sensitivity,
