@@ -37,7 +37,7 @@ def main() -> int:
     source = _readable(images)
     say("2/4", f"Learning from {images}")
     model = _trained(images, work / "runs")
-    say("3/4", "mprec@10 on images that the model has not seen: before (raw features, PCA) and after (nml)")
+    say("3/4", "mprec@10 on images that the model has not seen: before (raw features, PCA) and after (nml-deep)")
     run("trainer", "evaluate", str(images), "--model", str(model))
     say("4/4", f"Starting the service on http://{options.host}:{options.port}")
     with _service(work / "service", model, options.host, options.port) as (process, url):

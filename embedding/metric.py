@@ -14,7 +14,18 @@ import torch
 from embedding.errors import BadFeatures
 from embedding.kernel import shifted_chi2_kernel
 
-__all__ = ["Chi2Metric", "LinearMetric", "Metric", "Normalisation", "check_features", "l1_normalised", "l2_normalised"]
+__all__ = [
+    "Chi2Metric",
+    "FloatMatrix",
+    "LinearMetric",
+    "Metric",
+    "Normalisation",
+    "check_features",
+    "check_parameters",
+    "l1_normalised",
+    "l2_normalised",
+    "row_blocks",
+]
 
 FloatMatrix = npt.NDArray[np.float32]
 Normalisation = Literal["l1", "l2"]
@@ -54,7 +65,7 @@ class Chi2Metric:
     landmarks: FloatMatrix  # (d, D), the rows l_t of L
 
     def __post_init__(self) -> None:
-        _check_parameters("landmarks", self.landmarks, dimensions=2)
+        check_parameters("landmarks", self.landmarks, dimensions=2)
 
     kernel: ClassVar[str] = "shifted-chi2"
     normalisation: ClassVar[Normalisation] = "l1"
@@ -71,7 +82,7 @@ class Chi2Metric:
         checked = check_features(features, self.feature_dim)
         landmarks = torch.from_numpy(self.landmarks)
         embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
-        for rows in _blocks(len(checked)):
+        for rows in row_blocks(len(checked)):
             histograms = torch.from_numpy(l1_normalised(checked[rows]))
             embeddings[rows] = shifted_chi2_kernel(histograms, landmarks).numpy()
         return embeddings
@@ -88,8 +99,8 @@ class LinearMetric:
     offset: FloatMatrix  # (d,)
 
     def __post_init__(self) -> None:
-        _check_parameters("weights", self.weights, dimensions=2)
-        _check_parameters("offset", self.offset, dimensions=1)
+        check_parameters("weights", self.weights, dimensions=2)
+        check_parameters("offset", self.offset, dimensions=1)
         if len(self.offset) != len(self.weights):
             raise ValueError(f"offset has {len(self.offset)} values for {len(self.weights)} rows of weights")
 
@@ -107,7 +118,7 @@ class LinearMetric:
     def embed(self, features: npt.ArrayLike) -> FloatMatrix:
         checked = check_features(features, self.feature_dim)
         embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
-        for rows in _blocks(len(checked)):
+        for rows in row_blocks(len(checked)):
             # einsum, not BLAS: a matrix product there rounds differently for one row than for many
             embeddings[rows] = np.einsum("nc,tc->nt", l2_normalised(checked[rows]), self.weights) + self.offset
         return embeddings
@@ -143,12 +154,14 @@ def l2_normalised(features: FloatMatrix) -> FloatMatrix:
     return (features / np.where(length > 0, length, 1)).astype(np.float32)
 
 
-def _check_parameters(name: str, values: FloatMatrix, dimensions: int) -> None:
+def check_parameters(name: str, values: FloatMatrix, dimensions: int) -> None:
+    """Raises: ValueError unless values are float32 of so many dimensions, some and all finite."""
     if values.ndim != dimensions or values.dtype != np.float32 or values.size == 0:
         raise ValueError(f"{name} must be float32 with {dimensions} dimensions, got {values.dtype} {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError(f"{name} hold {int((~np.isfinite(values)).sum())} values that are NaN or infinite")
 
 
-def _blocks(n: int) -> list[slice]:
+def row_blocks(n: int) -> list[slice]:
+    """n rows, cut so that a block's normalised copy stays small."""
     return [slice(start, min(n, start + _BLOCK_ROWS)) for start in range(0, n, _BLOCK_ROWS)]

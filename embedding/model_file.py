@@ -8,7 +8,7 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from safetensors.numpy import save as save_tensors
 from embedding.backbone_identity import BackboneIdentity
 from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
+from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric, Metric
 
 __all__ = ["FORMAT_VERSION", "Calibration", "Model", "load_model", "model_from_bytes", "save_model"]
@@ -60,7 +61,7 @@ class Calibration:
 class Model:
     """A metric with the backbone that its features must come from, its threshold, and how it was made."""
 
-    method: str  # "nml", "pca", ...
+    method: str  # "nml", "nml-deep", "pca", ...
     metric: Metric
     backbone: BackboneIdentity
     b: float  # "same kind" means squared distance < b; the calibration's threshold where there is one
@@ -185,6 +186,8 @@ def _tensors_of(metric: Metric) -> _Tensors:
             return {"landmarks": np.ascontiguousarray(landmarks)}
         case LinearMetric(weights, offset):
             return {"weights": np.ascontiguousarray(weights), "offset": np.ascontiguousarray(offset)}
+        case HellingerNetwork():
+            return {part.name: np.ascontiguousarray(getattr(metric, part.name)) for part in fields(metric)}
     raise TypeError(f"No file form for {type(metric).__name__}.")
 
 
@@ -193,6 +196,8 @@ def _metric_of(kernel: str, tensors: _Tensors) -> Metric:
         return Chi2Metric(tensors["landmarks"])
     if kernel == LinearMetric.kernel:
         return LinearMetric(tensors["weights"], tensors["offset"])
+    if kernel == HellingerNetwork.kernel:
+        return HellingerNetwork(**{part.name: tensors[part.name] for part in fields(HellingerNetwork)})
     raise ValueError(f"unknown kernel {kernel!r}")
 
 

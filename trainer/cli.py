@@ -41,12 +41,18 @@ def train(
     out: Annotated[Path, typer.Option(help="Run folder to make.")],
     root: Root = None,
     d: Annotated[int, typer.Option("--d", help="Embedding dimensions; 4 d bytes a picture.")] = 16,
-    optimiser: Annotated[str, typer.Option(help="mini-batch, or one-pair (the paper's SGD).")] = "mini-batch",
-    initialisation: Annotated[str, typer.Option(help="data-scaled, or paper (its literal listing).")] = "data-scaled",
+    method: Annotated[
+        str | None, typer.Option(help="nml-deep, or nml (the paper's one layer) [default: nml-deep].")
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="NML exactly as in the paper: --optimiser one-pair.")] = False,
+    optimiser: Annotated[str | None, typer.Option(help="NML: mini-batch, or one-pair [default: mini-batch].")] = None,
+    initialisation: Annotated[
+        str | None, typer.Option(help="NML: data-scaled, or paper (its literal listing) [default: data-scaled].")
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps; iterations of one pair with one-pair.")] = None,
     learning_rate: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    m: Annotated[float | None, typer.Option("--m", help="Margin around b.")] = None,
-    b: Annotated[float, typer.Option("--b", help="Threshold on squared distance.")] = 0.1,
+    m: Annotated[float | None, typer.Option("--m", help="NML: margin around b.")] = None,
+    b: Annotated[float | None, typer.Option("--b", help="NML: threshold on squared distance [default: 0.1].")] = None,
     validation_fraction: Annotated[float, typer.Option(help="Share of images held out to measure on.")] = 0.2,
     test_fraction: Annotated[
         float, typer.Option(help="Share kept for `evaluate`, where the source has no split.")
@@ -61,21 +67,21 @@ def train(
     threads: Threads = 0,
 ) -> None:
     """Learn an embedding; writes a run folder with the model file."""
-    from trainer.config import MiniBatch, OnePair, TrainConfig
+    from trainer.config import TrainConfig
     from trainer.dataset import read_source
 
-    kinds: dict[str, MiniBatch | OnePair] = {"mini-batch": MiniBatch(), "one-pair": OnePair()}
-    if optimiser not in kinds:
-        raise BadConfig(f"optimiser must be mini-batch or one-pair, got {optimiser!r}.")
-    chosen: dict[str, Any] = {"steps": steps, "learning_rate": learning_rate, "m": m}
     config = TrainConfig(
         d=d,
-        b=b,
-        optimiser=replace(kinds[optimiser], **{name: value for name, value in chosen.items() if value is not None}),
-        initialisation=initialisation,  # type: ignore[arg-type] # checked when built
         validation_fraction=validation_fraction,
         test_fraction=test_fraction,
         seed=seed,
+        **_learning(
+            _agreed("nml", method, "--method") if paper else method or "nml-deep",
+            _agreed("one-pair", optimiser, "--optimiser") if paper else optimiser,
+            common={"steps": steps, "learning_rate": learning_rate},
+            margin=m,
+            nml={"b": b, "initialisation": initialisation},
+        ),
     )
     read = read_source(source, root)
     for note in read.notes:
@@ -149,8 +155,38 @@ def main() -> None:
         sys.exit(2)
 
 
-def _whole_numbers(text: str) -> list[int]:
+def _agreed(value: str, given: str | None, option: str) -> str:
+    """What --paper asks for, unless another option asks for something else. Raises: BadConfig."""
+    if given not in (None, value):
+        raise BadConfig(f"--paper means {option} {value}, got {option} {given}: leave one of the two out.")
+    return value
 
+
+def _learning(
+    method: str, optimiser: str | None, common: dict[str, Any], margin: float | None, nml: dict[str, Any]
+) -> dict[str, Any]:
+    """The fields of TrainConfig that say how to learn. None: not given. Raises: BadConfig."""
+    from trainer.config import MiniBatch, Network, OnePair
+
+    if method == "nml-deep":
+        for name, value in {"optimiser": optimiser, "m": margin, **nml}.items():
+            if value is not None:
+                raise BadConfig(f"--{name} {value} is of NML: add --method nml, or leave it out.")
+        return {"optimiser": replace(Network(), **_given(common))}
+    if method != "nml":
+        raise BadConfig(f"--method must be nml-deep or nml, got {method!r}.")
+    kinds: dict[str, MiniBatch | OnePair] = {"mini-batch": MiniBatch(), "one-pair": OnePair()}
+    name = optimiser or "mini-batch"
+    if name not in kinds:
+        raise BadConfig(f"--optimiser must be mini-batch or one-pair, got {name!r}.")
+    return {"optimiser": replace(kinds[name], **_given(common | {"m": margin})), **_given(nml)}
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _whole_numbers(text: str) -> list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as error:

@@ -6,16 +6,48 @@ from typing import Any, Literal
 
 from trainer.errors import BadConfig
 
-__all__ = ["Initialisation", "MiniBatch", "OnePair", "TrainConfig"]
+__all__ = ["UNIT_THRESHOLD", "Initialisation", "Method", "MiniBatch", "Network", "OnePair", "TrainConfig"]
 
 Initialisation = Literal["data-scaled", "paper"]
+Method = Literal["nml-deep", "nml"]
 
 
 # Beyond the features' own D an embedding saves nothing; this only keeps a slip of the finger out of memory.
 _MAX_D = 4096
 
+# Between unit vectors at 60 degrees: where deep NML parts the kinds before a calibration says better.
+UNIT_THRESHOLD = 1.0
+
 # The kernel is bounded, so that even absurd rates give finite results; beyond this float32 overflows.
 _MAX_LEARNING_RATE = 1e6
+
+
+@dataclass(frozen=True)
+class Network:
+    """Deep NML by AdamW: Hellinger units, then a linear layer, then unit length. Values chosen on validation splits
+    (docs/decisions/0009).
+    """
+
+    hidden_units: int = 512
+    steps: int = 600
+    learning_rate: float = 0.002
+    weight_decay: float = 3.0  # times the learning rate is what a step takes from each parameter
+    feature_dropout: float = 0.5  # share of each image's features left out of a step
+    temperature: float = 0.3  # of the supervised contrastive loss, for classes
+    classes_per_batch: int = 16
+    images_per_class: int = 16
+    pairs_per_batch: int = 256  # with explicit pairs: half similar, half dissimilar
+    name: Literal["network"] = "network"
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.hidden_units <= _MAX_D, "hidden_units", self.hidden_units, f"in [1, {_MAX_D}]")
+        _check_steps(self)
+        _require(0 <= self.weight_decay < inf, "weight_decay", self.weight_decay, "0 or greater and finite")
+        # Beyond this a step would turn a parameter's sign, and the next one would enlarge it.
+        decay = self.learning_rate * self.weight_decay
+        _require(decay <= 1, "learning_rate times weight_decay", decay, "at most 1")
+        _require(0 < self.temperature < inf, "temperature", self.temperature, "greater than 0 and finite")
+        _check_batches(self)
 
 
 @dataclass(frozen=True)
@@ -32,13 +64,9 @@ class MiniBatch:
     name: Literal["mini-batch"] = "mini-batch"
 
     def __post_init__(self) -> None:
-        _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _check_rate(self.learning_rate)
+        _check_steps(self)
         _require(self.m >= 0, "m", self.m, "0 or greater")
-        _require(0 <= self.feature_dropout < 1, "feature_dropout", self.feature_dropout, "in [0, 1)")
-        _require(self.classes_per_batch >= 2, "classes_per_batch", self.classes_per_batch, "at least 2")
-        _require(self.images_per_class >= 2, "images_per_class", self.images_per_class, "at least 2")
-        _require(self.pairs_per_batch >= 2, "pairs_per_batch", self.pairs_per_batch, "at least 2")
+        _check_batches(self)
 
 
 @dataclass(frozen=True)
@@ -52,20 +80,19 @@ class OnePair:
     name: Literal["one-pair"] = "one-pair"
 
     def __post_init__(self) -> None:
-        _require(self.steps >= 1, "steps", self.steps, "at least 1")
-        _check_rate(self.learning_rate)
+        _check_steps(self)
         _require(self.m >= 0, "m", self.m, "0 or greater")
         _require(self.pairs >= 2, "pairs", self.pairs, "at least 2")
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """One run of NML."""
+    """One training run."""
 
     d: int = 16  # embedding dimensions; 4 d bytes a picture in the index
-    b: float = 0.1  # the threshold on squared distance, fixed as in the paper's experiments
-    optimiser: MiniBatch | OnePair = field(default_factory=MiniBatch)
-    # "data-scaled" draws L from U(-s, s) with s = 1/D; "paper" from U(-0.5, 0.5), where the kernel is almost linear
+    optimiser: Network | MiniBatch | OnePair = field(default_factory=Network)
+    b: float = 0.1  # NML: the threshold on squared distance, fixed as in the paper's experiments
+    # NML: "data-scaled" draws L from U(-s, s), s = 1/D; "paper" from U(-0.5, 0.5), where the kernel is almost linear
     initialisation: Initialisation = "data-scaled"
     validation_fraction: float = 0.2  # of the images; they are held out of the first fit and measured on
     test_fraction: float = 0.0  # of the images of a source without splits; kept out of everything, for `evaluate`
@@ -76,19 +103,40 @@ class TrainConfig:
         _require(0 < self.b < inf, "b", self.b, "greater than 0 and finite")
         kinds = ("data-scaled", "paper")
         _require(self.initialisation in kinds, "initialisation", self.initialisation, "data-scaled or paper")
-        m = self.optimiser.m  # similar pairs are asked to be closer than b - m
-        _require(m < self.b, "m", m, f"less than b = {self.b}")
+        if not isinstance(self.optimiser, Network):
+            m = self.optimiser.m  # similar pairs are asked to be closer than b - m
+            _require(m < self.b, "m", m, f"less than b = {self.b}")
         _require(0 <= self.validation_fraction <= 0.5, "validation_fraction", self.validation_fraction, "in [0, 0.5]")
         _require(0 <= self.test_fraction <= 0.9, "test_fraction", self.test_fraction, "in [0, 0.9]")
         _require(self.seed >= 0, "seed", self.seed, "0 or greater")
+
+    @property
+    def method(self) -> Method:
+        return "nml-deep" if isinstance(self.optimiser, Network) else "nml"
+
+    @property
+    def threshold(self) -> float:
+        """The squared distance below which images count as of the same kind where no calibration tells."""
+        return UNIT_THRESHOLD if isinstance(self.optimiser, Network) else self.b
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def _check_rate(learning_rate: float) -> None:
-    holds = 0 < learning_rate <= _MAX_LEARNING_RATE
-    _require(holds, "learning_rate", learning_rate, f"greater than 0 and at most {_MAX_LEARNING_RATE:g}")
+def _check_steps(settings: Network | MiniBatch | OnePair) -> None:
+    rate = settings.learning_rate
+    _require(settings.steps >= 1, "steps", settings.steps, "at least 1")
+    _require(
+        0 < rate <= _MAX_LEARNING_RATE, "learning_rate", rate, f"greater than 0 and at most {_MAX_LEARNING_RATE:g}"
+    )
+
+
+def _check_batches(settings: Network | MiniBatch) -> None:
+    dropout = settings.feature_dropout
+    _require(0 <= dropout < 1, "feature_dropout", dropout, "in [0, 1)")
+    _require(settings.classes_per_batch >= 2, "classes_per_batch", settings.classes_per_batch, "at least 2")
+    _require(settings.images_per_class >= 2, "images_per_class", settings.images_per_class, "at least 2")
+    _require(settings.pairs_per_batch >= 2, "pairs_per_batch", settings.pairs_per_batch, "at least 2")
 
 
 def _require(holds: bool, name: str, value: object, allowed: str) -> None:

@@ -1,4 +1,4 @@
-"""The training loop: from features and pairs to L. One phase of a run each; a killed phase goes on where it was."""
+"""The training loop: from features and pairs to a metric. Each phase of a run goes on where it was killed."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -7,17 +7,19 @@ import numpy as np
 import numpy.typing as npt
 from tqdm import tqdm
 
-from trainer.config import MiniBatch, OnePair, TrainConfig
+from embedding.metric import Chi2Metric, Metric
+from trainer.config import MiniBatch, Network, OnePair, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.initialisation import initial_landmarks
 from trainer.mini_batch import MiniBatchAdam
+from trainer.network import NetworkAdam
 from trainer.one_pair import SparseRows, descend
 from trainer.run import Checkpoint, Run
 from trainer.sampling import PairIndices, draw_pairs, generator
 from trainer.threads import one_thread
 from trainer.training_data import TrainingData
 
-__all__ = ["fit_landmarks"]
+__all__ = ["fit_metric"]
 
 # Steps between two reports and checkpoints.
 _MINI_BATCH_REPORT = 50
@@ -30,17 +32,17 @@ class _Optimiser(Protocol):
     def advance(self, first: int, last: int) -> dict[str, float]:
         """Do the steps first, ..., last - 1; returns means for the log."""
 
-    def landmarks(self) -> npt.NDArray[np.float32]:
-        """L as it is now, (d, D)."""
+    def metric(self) -> Metric:
+        """What is learned by now."""
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]: ...
 
     def restore(self, state: dict[str, npt.NDArray[np.float32]]) -> None: ...
 
 
-def fit_landmarks(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> npt.NDArray[np.float32]:
-    """Learn L of shape (d, D). The same data, settings and phase give the same L, interrupted or not, on any number
-    of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
+def fit_metric(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> Metric:
+    """Learn a metric of d dimensions. The same data, settings and phase give the same one, interrupted or not, on any
+    number of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
 
     run: where the log and the checkpoints go; None keeps neither and shows no progress.
     Raises: RunFolderError (a checkpoint that does not fit).
@@ -49,10 +51,12 @@ def fit_landmarks(data: TrainingData, config: TrainConfig, run: Run | None, phas
         return _fit(data, config, run, phase)
 
 
-def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> npt.NDArray[np.float32]:
+def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> Metric:
     settings = config.optimiser
     optimiser: _Optimiser
-    if isinstance(settings, MiniBatch):
+    if isinstance(settings, Network):
+        optimiser, report = NetworkAdam(data, config, settings, phase), _MINI_BATCH_REPORT
+    elif isinstance(settings, MiniBatch):
         optimiser, report = MiniBatchAdam(data, config, settings, phase), _MINI_BATCH_REPORT
     else:
         optimiser, report = _OnePairSgd(data, config, settings, phase), _ONE_PAIR_REPORT
@@ -67,7 +71,7 @@ def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -
                 run.save_checkpoint(Checkpoint(phase, last, optimiser.state()))
             progress.set_postfix({name: f"{value:.3g}" for name, value in means.items()}, refresh=False)
             progress.update(last - first)
-    return optimiser.landmarks()
+    return optimiser.metric()
 
 
 def _resume(optimiser: _Optimiser, run: Run, phase: str) -> int:
@@ -122,8 +126,8 @@ class _OnePairSgd:
             "dissimilar_violations": violations[1] / max(1, len(pairs) - similar),
         }
 
-    def landmarks(self) -> npt.NDArray[np.float32]:
-        return self._landmarks
+    def metric(self) -> Chi2Metric:
+        return Chi2Metric(self._landmarks)
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
         return {"landmarks": self._landmarks}

@@ -1,8 +1,9 @@
-"""The pair hinge: similar pairs closer than b - m, dissimilar ones farther than b + m."""
+"""Losses on pairs and on batches: the paper's hinge, a logistic one, and the supervised contrastive loss."""
 
 import torch
+from torch.nn.functional import softplus
 
-__all__ = ["balanced_mean", "pair_hinge"]
+__all__ = ["balanced_mean", "pair_hinge", "pair_logistic", "supervised_contrastive"]
 
 
 def pair_hinge(squared_distances: torch.Tensor, similar: torch.Tensor, b: float, m: float) -> torch.Tensor:
@@ -27,3 +28,29 @@ def balanced_mean(losses: torch.Tensor, similar: torch.Tensor) -> torch.Tensor:
         violating = (losses > 0) & sign
         total = total + (losses * violating).sum() / violating.sum().clamp(min=1)
     return total
+
+
+def pair_logistic(squared_distances: torch.Tensor, similar: torch.Tensor, b: float, slope: float) -> torch.Tensor:
+    """Mean over pairs of log(1 + exp(-y slope (b - d2))), y = +1 for similar and -1 for dissimilar ones.
+
+    Unlike the hinge on unit vectors it never stops to pull, and a wrong pair pulls with bounded force.
+    squared_distances: (P,); similar: (P,) bool; returns a scalar.
+    """
+    y = torch.where(similar, 1.0, -1.0).to(squared_distances.dtype)
+    return softplus(-y * slope * (b - squared_distances)).mean()
+
+
+def supervised_contrastive(similarities: torch.Tensor, same: torch.Tensor, temperature: float) -> torch.Tensor:
+    """-log of the share that each similar image has among all others, softmax of similarity / temperature: averaged
+    over an image's similar ones, then over the images that have any.
+
+    similarities: (r, r), cosines of unit vectors; same: (r, r) bool, symmetric, its diagonal is ignored.
+    Source: Khosla et al., NeurIPS 2020, equation 2 (the sum outside the logarithm).
+    """
+    itself = torch.eye(len(similarities), dtype=torch.bool)
+    logits = (similarities / temperature).masked_fill(itself, -torch.inf)
+    shares = logits - torch.logsumexp(logits, dim=1, keepdim=True)
+    similar = same & ~itself
+    count = similar.sum(1)
+    losses = -torch.where(similar, shares, 0).sum(1) / count.clamp(min=1)
+    return losses.sum() / (count > 0).sum().clamp(min=1)

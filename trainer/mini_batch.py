@@ -5,10 +5,12 @@ import numpy.typing as npt
 import torch
 
 from embedding.kernel import shifted_chi2_kernel
+from embedding.metric import Chi2Metric
 from trainer.config import MiniBatch, TrainConfig
 from trainer.initialisation import initial_landmarks
 from trainer.loss import balanced_mean, pair_hinge
-from trainer.sampling import BatchSampler, ClassBatches, PairBatches, PairIndices, generator
+from trainer.progress import cosine, violation_rates
+from trainer.sampling import PairIndices, batches_of, generator
 from trainer.training_data import TrainingData
 
 __all__ = ["MiniBatchAdam"]
@@ -27,7 +29,7 @@ class MiniBatchAdam:
         feature_dim = data.histograms.shape[1]
         self._scale = float(feature_dim)
         self._features = torch.from_numpy(data.histograms) * self._scale
-        self._sampler = _sampler(data, settings)
+        self._sampler = batches_of(data.known, settings)
         start = initial_landmarks(
             config.initialisation, config.d, feature_dim, generator(config.seed, phase + " start", 0)
         )
@@ -48,11 +50,11 @@ class MiniBatchAdam:
         similar = torch.from_numpy(batch.pairs.similar)
         losses = pair_hinge(_squared_distances(embeddings, batch.pairs), similar, self._config.b, settings.m)  # (P,)
         loss = balanced_mean(losses, similar)
-        self._adam.param_groups[0]["lr"] = settings.learning_rate * _cosine(step / settings.steps)
+        self._adam.param_groups[0]["lr"] = settings.learning_rate * cosine(step / settings.steps)
         self._adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._adam.step()
-        return {"loss": float(loss.detach()), **_violation_rates(losses > 0, similar)}
+        return {"loss": float(loss.detach()), **violation_rates(losses > 0, similar)}
 
     def _kept_features(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """The same features are left out for all images of a step; at least one stays.
@@ -64,8 +66,8 @@ class MiniBatchAdam:
         kept = np.flatnonzero(rng.random(feature_dim) >= self._settings.feature_dropout)
         return kept if len(kept) else np.array([int(rng.integers(feature_dim))])
 
-    def landmarks(self) -> npt.NDArray[np.float32]:
-        return np.ascontiguousarray((self._landmarks.detach() / self._scale).numpy())
+    def metric(self) -> Chi2Metric:
+        return Chi2Metric(np.ascontiguousarray((self._landmarks.detach() / self._scale).numpy()))
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
         moments = self._adam.state[self._landmarks]
@@ -80,12 +82,6 @@ class MiniBatchAdam:
         }
 
 
-def _sampler(data: TrainingData, settings: MiniBatch) -> BatchSampler:
-    if isinstance(data.known, PairIndices):
-        return PairBatches(data.known, settings.pairs_per_batch)
-    return ClassBatches(data.known, settings.classes_per_batch, settings.images_per_class)
-
-
 def _squared_distances(embeddings: torch.Tensor, pairs: PairIndices) -> torch.Tensor:
     """Of each pair, (P,). embeddings: (r, d)."""
     left, right = torch.from_numpy(pairs.left), torch.from_numpy(pairs.right)
@@ -97,14 +93,3 @@ def _squared_distances(embeddings: torch.Tensor, pairs: PairIndices) -> torch.Te
     norms = centred.square().sum(1)
     distances = norms[:, None] + norms - 2 * centred @ centred.T  # (r, r)
     return distances.flatten().index_select(0, left * rows + right)
-
-
-def _violation_rates(violating: torch.Tensor, similar: torch.Tensor) -> dict[str, float]:
-    """Shares of the similar and of the dissimilar pairs that violate the margin, 0 where there are none."""
-    signs = {"similar_violations": similar, "dissimilar_violations": ~similar}
-    return {name: int((violating & sign).sum()) / max(1, int(sign.sum())) for name, sign in signs.items()}
-
-
-def _cosine(progress: float) -> float:
-    """From 1 at the start to 0 at the end of the run. progress: 0 to 1."""
-    return (1 + float(np.cos(np.pi * progress))) / 2

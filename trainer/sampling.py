@@ -18,6 +18,7 @@ __all__ = [
     "PairBatches",
     "PairIndices",
     "are_similar",
+    "batches_of",
     "draw_pairs",
     "generator",
 ]
@@ -57,6 +58,19 @@ class Batch:
 
     rows: Indices  # (r,)
     pairs: PairIndices
+
+
+class BatchSizes(Protocol):
+    """How large batches are: settings of those learners that see batches."""
+
+    @property
+    def classes_per_batch(self) -> int: ...
+
+    @property
+    def images_per_class(self) -> int: ...
+
+    @property
+    def pairs_per_batch(self) -> int: ...
 
 
 class BatchSampler(Protocol):
@@ -106,6 +120,13 @@ class PairBatches:
         rows, positions = np.unique(ends, return_inverse=True)
         left, right = positions.reshape(ends.shape)
         return Batch(rows, PairIndices(left, right, self._pairs.similar[chosen]))
+
+
+def batches_of(known: Labels | Membership | PairIndices, sizes: BatchSizes) -> BatchSampler:
+    """Batches of images by class, or of pairs where pairs are known."""
+    if isinstance(known, PairIndices):
+        return PairBatches(known, sizes.pairs_per_batch)
+    return ClassBatches(known, sizes.classes_per_batch, sizes.images_per_class)
 
 
 def are_similar(known: Labels | Membership, left: Indices, right: Indices) -> npt.NDArray[np.bool_]:

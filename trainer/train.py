@@ -11,14 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from embedding.backbone import Backbone
-from embedding.metric import Chi2Metric, l1_normalised
+from embedding.metric import Metric, l1_normalised
 from embedding.model_file import Calibration, Model, load_model, save_model
 from trainer.calibration import fit_calibration
 from trainer.config import TrainConfig
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset, RunFolderError
 from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
-from trainer.fit import fit_landmarks
+from trainer.fit import fit_metric
 from trainer.image_set import ImageSet, load_image_set
 from trainer.membership import Membership
 from trainer.run import Run, library_versions
@@ -55,7 +55,7 @@ def train(
         out = held_out(images.digests, images.strata, config.validation_fraction, "validation")
         measured = _measure_held_out(data, out, config, run)
         run.write_json("validation.json", measured)
-    metric = Chi2Metric(fit_landmarks(data, config, run, "final"))
+    metric = fit_metric(data, config, run, "final")
     model = _model(metric, backbone, config, data, measured)
     save_model(model, run.model_path)
     run.finish()
@@ -63,7 +63,7 @@ def train(
 
 
 def _model(
-    metric: Chi2Metric, backbone: Backbone, config: TrainConfig, data: TrainingData, measured: Mapping[str, Any]
+    metric: Metric, backbone: Backbone, config: TrainConfig, data: TrainingData, measured: Mapping[str, Any]
 ) -> Model:
     fields = measured.get("calibration")
     try:
@@ -71,11 +71,11 @@ def _model(
     except (TypeError, ValueError) as error:
         raise RunFolderError(f"validation.json holds no calibration ({error}): start a new run folder.") from error
     return Model(
-        method="nml",
+        method=config.method,
         metric=metric,
         backbone=backbone.identity,
         # The objective's b shapes the space; which distance parts the two kinds there, held-out pairs tell.
-        b=config.b if calibration is None else calibration.threshold,
+        b=config.threshold if calibration is None else calibration.threshold,
         calibration=calibration,
         training={
             "config": config.to_json(),
@@ -102,12 +102,12 @@ def _measure_held_out(data: TrainingData, out: npt.NDArray[np.bool_], config: Tr
     inside, outside = data.within(~out), data.within(out)
     if not (inside.learnable and outside.learnable):
         return {"held_out_images": int(out.sum()), "note": "too few held-out images or pairs to measure on"}
-    embeddings = Chi2Metric(fit_landmarks(inside, config, run, "validation")).embed(outside.histograms)
+    embeddings = fit_metric(inside, config, run, "validation").embed(outside.histograms)
     labels = None if isinstance(outside.known, PairIndices) else outside.known
     pairs = _measured_pairs(outside, config.seed)
     distances = squared_distances(embeddings, pairs)
     calibration = fit_calibration(distances, pairs.similar)
-    near = distances < (config.b if calibration is None else calibration.threshold)
+    near = distances < (config.threshold if calibration is None else calibration.threshold)
     return {
         "held_out_images": int(out.sum()),
         "held_out_pairs": len(pairs),

@@ -21,7 +21,7 @@ from embedding.metric import Chi2Metric, l1_normalised, l2_normalised
 from trainer.config import MiniBatch, TrainConfig
 from trainer.evaluation import mean_precision_at_k
 from trainer.experiment.style import PALETTE
-from trainer.fit import fit_landmarks
+from trainer.fit import fit_metric
 from trainer.initialisation import initial_landmarks
 from trainer.loss import pair_hinge
 from trainer.methods.method import TrainingSet
@@ -174,11 +174,11 @@ def toy() -> Figure:
     start = initial_landmarks("data-scaled", 2, train.shape[1], rng)
     settings = MiniBatch(steps=600, learning_rate=0.1, feature_dropout=0.0)  # 24 features can spare none
     data = TrainingData(l1_normalised(train), known)
-    learned = fit_landmarks(data, TrainConfig(d=2, optimiser=settings), None, "final")
+    learned = fit_metric(data, TrainConfig(d=2, optimiser=settings), None, "final")
     embeddings = {
         "PCA": fit_pca(train, 2).embed(test),
         "NML, where it starts": Chi2Metric(start).embed(test),
-        "NML, learned": Chi2Metric(learned).embed(test),
+        "NML, learned": learned.embed(test),
     }
     figure, panels = _panels(3, height=3.6)
     for axes, (title, embedding) in zip(panels, embeddings.items(), strict=True):

@@ -90,10 +90,10 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
 def test_the_table_shows_what_was_gained(demo: Demo) -> None:
     scores = {}
     for line in demo.lines:
-        if match := re.match(r"(raw features|PCA|nml).*?(\d+)\s+(\d+)\s+([\d.]+)$", line.strip()):
+        if match := re.match(r"(raw features|PCA|nml-deep).*?(\d+)\s+(\d+)\s+([\d.]+)$", line.strip()):
             scores[match[1]] = float(match[4])
-    assert scores["nml"] > scores["PCA"] + 10
-    assert scores["nml"] > scores["raw features"] + 10
+    assert scores["nml-deep"] > scores["PCA"] + 10
+    assert scores["nml-deep"] > scores["raw features"] + 10
     assert scores["raw features"] < 90, "the drawn collection is too easy"
 
 

@@ -5,13 +5,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedding.errors import BadFeatures
+from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric, Metric, l1_normalised, l2_normalised
 
-D, d = 24, 5
+D, d, HIDDEN = 24, 5, 7
 rng = np.random.default_rng(0)
+
+
+def draw(*shape: int) -> npt.NDArray[np.float32]:
+    return rng.normal(size=shape).astype(np.float32)
+
+
 METRICS: list[Metric] = [
     Chi2Metric(rng.uniform(-1 / D, 1 / D, (d, D)).astype(np.float32)),
-    LinearMetric(rng.normal(size=(d, D)).astype(np.float32), rng.normal(size=d).astype(np.float32)),
+    LinearMetric(draw(d, D), draw(d)),
+    HellingerNetwork(draw(D, HIDDEN), draw(HIDDEN), draw(d, HIDDEN), draw(D, d), draw(d)),
 ]
 each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.kernel)
 
@@ -73,6 +81,40 @@ def test_chi2_embedding_by_hand() -> None:
 def test_linear_embedding_by_hand() -> None:
     metric = LinearMetric(np.array([[1, 0], [0, 2]], np.float32), np.array([0, 1], np.float32))
     np.testing.assert_allclose(metric.embed([[3, 4]]), [[0.6, 2.6]], rtol=1e-6)
+
+
+def test_network_by_hand() -> None:
+    # [1, 0, 3] is the histogram [0.25, 0, 0.75]; the landmarks are [4, 0, 0], [0, 9, -3] and [0, 0, 3]
+    units = np.sqrt(np.array([[4, 0, 0], [0, 9, 0], [0, 3, 3]], np.float32))
+    units[2, 1] *= -1
+    network = HellingerNetwork(
+        units.astype(np.float32),
+        np.array([0, 1, 0.5], np.float32),
+        np.array([[1, 5, 0], [0, 0, 2]], np.float32),
+        np.array([[0, -4], [1, 1], [2, 0]], np.float32),  # signed roots, as they are kept
+        np.array([0, -1], np.float32),
+    )
+    hidden = np.array([np.sqrt(4 * 0.25), max(0, 1 - np.sqrt(3 * 0.75)), 0.5 + np.sqrt(3 * 0.75)])
+    z = np.array([hidden[0] + 5 * hidden[1] + 2 * np.sqrt(0.75), 2 * hidden[2] - 4 * np.sqrt(0.25) - 1])
+    np.testing.assert_allclose(network.embed([[1, 0, 3]])[0], z / np.sqrt(z @ z), rtol=1e-6)
+
+
+def test_network_equals_matrix_products() -> None:
+    network = HellingerNetwork(draw(200, 33), draw(33), draw(9, 33), draw(200, 9), draw(9))
+    x = rng.exponential(size=(50, 200)) * (rng.random((50, 200)) > 0.5)
+    roots = np.sqrt(x / x.sum(1, keepdims=True))
+    hidden = np.maximum(roots @ network.units + network.unit_offset, 0)
+    z = hidden @ network.weights.T + roots @ network.direct + network.offset
+    np.testing.assert_allclose(network.embed(x), l2_normalised(z.astype(np.float32)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("part", "shape"), [("unit_offset", (2,)), ("weights", (d, 2)), ("direct", (D + 1, d)), ("offset", (d + 1,))]
+)
+def test_parts_of_a_network_must_fit(part: str, shape: tuple[int, ...]) -> None:
+    shapes = {"units": (D, 3), "unit_offset": (3,), "weights": (d, 3), "direct": (D, d), "offset": (d,)}
+    with pytest.raises(ValueError, match=r"must be .* for 3 units"):
+        HellingerNetwork(**{name: draw(*given) for name, given in (shapes | {part: shape}).items()})
 
 
 def test_normalisations() -> None:

@@ -12,6 +12,7 @@ from safetensors.numpy import save
 from embedding import model_file
 from embedding.backbone_identity import BackboneIdentity, Preprocessing
 from embedding.errors import BrokenModelFile, ModelFileError, ModelMismatch, NewerModelFile
+from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric
 from embedding.model_file import FORMAT_VERSION, Calibration, Model, load_model, model_from_bytes, save_model
 
@@ -28,7 +29,13 @@ CHI2 = Model(
     training={"seed": 3, "note": "ü"},
 )
 LINEAR = Model("pca", LinearMetric(rng.normal(size=(d, D)).astype(np.float32), np.ones(d, np.float32)), BACKBONE, b=1)
-each_model = pytest.mark.parametrize("model", [CHI2, LINEAR], ids=["chi2", "linear"])
+DEEP = Model(
+    "nml-deep",
+    HellingerNetwork(*(rng.normal(size=shape).astype(np.float32) for shape in ((D, 5), (5,), (d, 5), (D, d), (d,)))),
+    BACKBONE,
+    b=1,
+)
+each_model = pytest.mark.parametrize("model", [CHI2, LINEAR, DEEP], ids=["chi2", "linear", "deep"])
 
 
 @each_model

@@ -61,7 +61,7 @@ def test_the_run_folder_explains_itself(trained: Path, collection: Path) -> None
 
 def test_the_model_file_says_how_it_was_made(trained: Path) -> None:
     model = load_model(trained / "model.safetensors")
-    assert (model.method, model.metric.embedding_dim) == ("nml", 4)
+    assert (model.method, model.metric.embedding_dim) == ("nml-deep", 4)
     assert model.training["config"]["test_fraction"] == 0.3
     assert model.training["images"] == 112
     assert model.calibration is not None
@@ -73,7 +73,7 @@ def test_evaluate_prints_the_table(trained: Path, collection: Path, cache: Path,
     out, _ = run(cache, "evaluate", collection, "--model", trained / "model.safetensors", "--K", "1,5", "--json", table)
     lines = out.splitlines()
     assert lines[0].split() == ["method", "d", "bytes", "mprec@1", "mprec@5"]
-    assert [line.split()[0] for line in lines[1:]] == ["raw", "PCA", "nml"]
+    assert [line.split()[0] for line in lines[1:]] == ["raw", "PCA", "nml-deep"]
     rows = json.loads(table.read_text())
     assert [row["d"] for row in rows] == [1280, 4, 4]
     assert all(0 < value <= 100 for row in rows for value in row["mprec_at_k"].values())
@@ -122,11 +122,16 @@ def test_evaluating_on_what_was_learned_is_refused(collection: Path, trained: Pa
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("optimiser", ["mini-batch", "one-pair"])
-def test_kill_and_resume_equals_uninterrupted(collection: Path, cache: Path, tmp_path: Path, optimiser: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "steps"),
+    [(("--method", "nml-deep"), "200"), (("--method", "nml"), "300"), (("--paper",), "120000")],
+    ids=["nml-deep", "nml", "paper"],
+)
+def test_kill_and_resume_equals_uninterrupted(
+    collection: Path, cache: Path, tmp_path: Path, method: tuple[str, ...], steps: str
+) -> None:
     """SIGKILL in the middle of each phase, then --resume: the same bytes as without."""
-    steps = {"mini-batch": "300", "one-pair": "120000"}[optimiser]
-    settings = ("--d", "4", "--optimiser", optimiser, "--steps", steps, "--threads", "1", "--device", "cpu")
+    settings = (*method, "--d", "4", "--steps", steps, "--threads", "1", "--device", "cpu")
     run(cache, "train", collection, "--out", tmp_path / "whole", *settings)
     cut = tmp_path / "cut"
     for phase in ("validation", "final"):
@@ -175,10 +180,16 @@ def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--optimiser", "newton"), "optimiser must be mini-batch or one-pair, got 'newton'"),
+        (("--method", "deep"), "--method must be nml-deep or nml, got 'deep'"),
+        (("--method", "nml", "--optimiser", "newton"), "--optimiser must be mini-batch or one-pair, got 'newton'"),
+        (("--optimiser", "one-pair"), "--optimiser one-pair is of NML: add --method nml, or leave it out"),
+        (("--m", "0"), "--m 0.0 is of NML: add --method nml"),
+        (("--paper", "--method", "nml-deep"), "--paper means --method nml, got --method nml-deep"),
+        (("--paper", "--optimiser", "mini-batch"), "--paper means --optimiser one-pair, got --optimiser mini-batch"),
+        (("--learning-rate", "1"), "learning_rate times weight_decay must be at most 1, got 3.0"),
         (("--d", "0"), "d must be at least 1 and at most 4096, got 0"),
         (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
-        (("--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
+        (("--method", "nml", "--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -242,7 +253,7 @@ def test_images_with_several_labels_are_learned_from(collection: Path, cache: Pa
     assert dataset["classes"]["even"] == sum(",train" in line and "|even" in line for line in lines)
     out, _ = run(cache, "evaluate", table, "--model", tmp_path / "run" / "model.safetensors", "--K", "3")
     scores = {line.split()[0]: float(line.split()[-1]) for line in out.splitlines()[1:]}
-    assert scores["nml"] > 30
+    assert scores["nml-deep"] > 30
 
 
 def test_a_folder_whose_name_would_be_two_labels_is_refused(tmp_path: Path, cache: Path) -> None:

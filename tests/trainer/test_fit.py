@@ -1,5 +1,5 @@
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +8,12 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
-from embedding.metric import Chi2Metric
+from embedding.metric import Chi2Metric, Metric
 from trainer import fit
-from trainer.config import MiniBatch, OnePair, TrainConfig
+from trainer.config import MiniBatch, Network, OnePair, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.evaluation import mean_precision_at_k
-from trainer.fit import fit_landmarks
+from trainer.fit import fit_metric
 from trainer.initialisation import initial_landmarks
 from trainer.mini_batch import _squared_distances
 from trainer.run import Checkpoint, Run
@@ -23,7 +23,10 @@ from trainer.training_data import TrainingData
 N, D = 60, 40
 MINI_BATCH = TrainConfig(d=4, optimiser=MiniBatch(steps=60))
 ONE_PAIR = TrainConfig(d=4, optimiser=OnePair(steps=3000, learning_rate=0.01, pairs=5000))
-both_optimisers = pytest.mark.parametrize("config", [MINI_BATCH, ONE_PAIR], ids=["mini-batch", "one-pair"])
+NETWORK = TrainConfig(d=4, optimiser=Network(steps=60, hidden_units=16, images_per_class=8))
+each_optimiser = pytest.mark.parametrize(
+    "config", [NETWORK, MINI_BATCH, ONE_PAIR], ids=["network", "mini-batch", "one-pair"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +56,15 @@ def paired() -> TrainingData:
     return TrainingData(data.histograms, draw_pairs(data.known, 400, np.random.default_rng(1)))
 
 
+def arrays(metric: Metric) -> list[npt.NDArray[np.float32]]:
+    return [getattr(metric, part.name) for part in fields(metric)]  # type: ignore[arg-type] # all are dataclasses
+
+
+def check_equal(left: Metric, right: Metric) -> None:
+    for a, b in zip(arrays(left), arrays(right), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def new_run(folder: Path, config: TrainConfig) -> Run:
     run = Run(folder)
     run.begin(config, {"images": N}, resume=False)
@@ -63,47 +75,52 @@ class Stop(Exception):
     """The power went off."""
 
 
-@both_optimisers
+@each_optimiser
 @pytest.mark.parametrize("data", [labelled(), paired()], ids=["labels", "pairs"])
 def test_learning_beats_the_start(config: TrainConfig, data: TrainingData, tmp_path: Path) -> None:
-    learned = fit_landmarks(data, config, new_run(tmp_path / "run", config), "final")
-    start = initial_landmarks("data-scaled", 4, D, np.random.default_rng(0))
+    learned = fit_metric(data, config, new_run(tmp_path / "run", config), "final")
+    start = Chi2Metric(initial_landmarks("data-scaled", 4, D, np.random.default_rng(0)))
     unseen = labelled(seed=9)
     assert isinstance(unseen.known, np.ndarray)
     before, after = (
-        mean_precision_at_k(Chi2Metric(landmarks).embed(unseen.histograms), unseen.known, 10)
-        for landmarks in (start, learned)
+        mean_precision_at_k(metric.embed(unseen.histograms), unseen.known, 10) for metric in (start, learned)
     )
     assert after > before + 0.15
 
 
-@both_optimisers
+@each_optimiser
 def test_same_seed_same_result(config: TrainConfig, tmp_path: Path) -> None:
-    first, second = (fit_landmarks(labelled(), config, new_run(tmp_path / name, config), "final") for name in "ab")
-    np.testing.assert_array_equal(first, second)
+    first, second = (fit_metric(labelled(), config, new_run(tmp_path / name, config), "final") for name in "ab")
+    check_equal(first, second)
     other = replace(config, seed=1)
-    assert (fit_landmarks(labelled(), other, new_run(tmp_path / "c", other), "final") != first).any()
+    third = fit_metric(labelled(), other, new_run(tmp_path / "c", other), "final")
+    assert any((a != b).any() for a, b in zip(arrays(third), arrays(first), strict=True))
 
 
-def test_the_number_of_threads_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "optimiser",
+    [MiniBatch(steps=30, images_per_class=20, classes_per_batch=3), Network(steps=30, classes_per_batch=3)],
+    ids=["mini-batch", "network"],
+)
+def test_the_number_of_threads_changes_nothing(tmp_path: Path, optimiser: MiniBatch | Network) -> None:
     """Enough pairs and dimensions for torch to share a step's sums among threads, if it were let."""
-    config = TrainConfig(d=16, optimiser=MiniBatch(steps=30, images_per_class=20, classes_per_batch=3))
-    results: list[npt.NDArray[np.float32]] = []
+    config = TrainConfig(d=16, optimiser=optimiser)
+    results: list[Metric] = []
     for threads in (1, 2, 2):
         torch.set_num_threads(threads)
-        results.append(fit_landmarks(labelled(), config, new_run(tmp_path / str(len(results)), config), "final"))
+        results.append(fit_metric(labelled(), config, new_run(tmp_path / str(len(results)), config), "final"))
         assert torch.get_num_threads() == threads
-    np.testing.assert_array_equal(results[0], results[1])
-    np.testing.assert_array_equal(results[1], results[2])
+    check_equal(results[0], results[1])
+    check_equal(results[1], results[2])
 
 
-@both_optimisers
+@each_optimiser
 @pytest.mark.parametrize("stop_at", [1, 3, 5])
 def test_resumed_equals_uninterrupted(
     config: TrainConfig, stop_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = new_run(tmp_path / "whole", config)
-    expected = fit_landmarks(labelled(), config, whole, "final")
+    expected = fit_metric(labelled(), config, whole, "final")
     run = new_run(tmp_path / "cut", config)
     save, saved = Run.save_checkpoint, []
 
@@ -116,23 +133,23 @@ def test_resumed_equals_uninterrupted(
     with monkeypatch.context() as patched:
         patched.setattr(Run, "save_checkpoint", save_and_stop)
         with pytest.raises(Stop):
-            fit_landmarks(labelled(), config, run, "final")
-    np.testing.assert_array_equal(fit_landmarks(labelled(), config, run, "final"), expected)
+            fit_metric(labelled(), config, run, "final")
+    check_equal(fit_metric(labelled(), config, run, "final"), expected)
     assert (run.folder / "metrics.jsonl").read_text() == (whole.folder / "metrics.jsonl").read_text()
 
 
 def test_a_checkpoint_of_another_phase_is_not_taken(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", MINI_BATCH)
-    fit_landmarks(labelled(), MINI_BATCH, run, "validation")
-    alone = fit_landmarks(labelled(), MINI_BATCH, new_run(tmp_path / "alone", MINI_BATCH), "final")
-    np.testing.assert_array_equal(fit_landmarks(labelled(), MINI_BATCH, run, "final"), alone)
+    fit_metric(labelled(), MINI_BATCH, run, "validation")
+    alone = fit_metric(labelled(), MINI_BATCH, new_run(tmp_path / "alone", MINI_BATCH), "final")
+    check_equal(fit_metric(labelled(), MINI_BATCH, run, "final"), alone)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", MINI_BATCH)
     (run.folder / "checkpoint.safetensors").write_bytes(b"half a checkp")
     with pytest.raises(RunFolderError, match=r"checkpoint\.safetensors is damaged"):
-        fit_landmarks(labelled(), MINI_BATCH, run, "final")
+        fit_metric(labelled(), MINI_BATCH, run, "final")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +167,7 @@ def test_a_checkpoint_that_does_not_fit_is_named(
     run = new_run(tmp_path / "run", MINI_BATCH)
     save_file(arrays, run.folder / "checkpoint.safetensors", metadata)
     with pytest.raises(RunFolderError, match="start a new run"):
-        fit_landmarks(labelled(), MINI_BATCH, run, "final")
+        fit_metric(labelled(), MINI_BATCH, run, "final")
 
 
 @pytest.mark.parametrize("content", ["[]", "null", "{", '"text"'])
@@ -172,15 +189,17 @@ def test_a_log_in_pieces_is_taken_up(tmp_path: Path) -> None:
     assert (run.folder / "metrics.jsonl").read_bytes() == row + b"\n"
 
 
-@both_optimisers
-def test_even_the_greatest_rate_gives_finite_landmarks(config: TrainConfig, tmp_path: Path) -> None:
-    wild = replace(config, optimiser=replace(config.optimiser, learning_rate=1e6))
-    assert np.isfinite(fit_landmarks(labelled(), wild, new_run(tmp_path / "run", wild), "final")).all()
+@each_optimiser
+def test_even_the_greatest_rate_gives_finite_parameters(config: TrainConfig, tmp_path: Path) -> None:
+    greatest = 1 / Network().weight_decay if isinstance(config.optimiser, Network) else 1e6
+    wild = replace(config, optimiser=replace(config.optimiser, learning_rate=greatest))
+    learned = fit_metric(labelled(), wild, new_run(tmp_path / "run", wild), "final")
+    assert all(np.isfinite(array).all() for array in arrays(learned))
 
 
 def test_metrics_are_logged_by_sign(tmp_path: Path) -> None:
     run = new_run(tmp_path / "run", MINI_BATCH)
-    fit_landmarks(labelled(), MINI_BATCH, run, "final")
+    fit_metric(labelled(), MINI_BATCH, run, "final")
     lines = (run.folder / "metrics.jsonl").read_text().splitlines()
     assert len(lines) == 6
     assert all(name in lines[-1] for name in ("loss", "similar_violations", "dissimilar_violations", '"step": 60'))
@@ -223,8 +242,9 @@ def test_parts_keep_features_and_knowledge_together() -> None:
 def test_few_features_never_drop_out_all_at_once() -> None:
     data = labelled()
     narrow = TrainingData(np.ascontiguousarray(data.histograms[:, :2]), data.known)
-    config = TrainConfig(d=2, optimiser=MiniBatch(steps=40, feature_dropout=0.95))
-    assert np.isfinite(fit_landmarks(narrow, config, None, "final")).all()
+    for optimiser in (MiniBatch(steps=40, feature_dropout=0.95), Network(steps=40, feature_dropout=0.999)):
+        learned = fit_metric(narrow, TrainConfig(d=2, optimiser=optimiser), None, "final")
+        assert all(np.isfinite(array).all() for array in arrays(learned))
 
 
 @pytest.mark.parametrize("pairs_given", [False, True], ids=["all pairs of a batch", "few pairs of many images"])

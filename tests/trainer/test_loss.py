@@ -1,7 +1,11 @@
+import math
+
 import pytest
 import torch
+from pytorch_metric_learning.losses import SupConLoss
+from torch.nn.functional import normalize
 
-from trainer.loss import balanced_mean, pair_hinge
+from trainer.loss import balanced_mean, pair_hinge, pair_logistic, supervised_contrastive
 
 B, M = 0.1, 0.02
 
@@ -37,3 +41,40 @@ def test_balanced_mean_by_hand() -> None:
     assert balanced_mean(losses, similar) == 3 + 5
     assert balanced_mean(torch.zeros(6), similar) == 0
     assert balanced_mean(losses[:3], similar[:3]) == 3
+
+
+def test_logistic_by_hand() -> None:
+    distances, similar = torch.tensor([0.5, 3.0, 1.0]), torch.tensor([True, False, False])
+    expected = (math.log(1 + math.exp(-5 * 0.5)) + math.log(1 + math.exp(-5 * 2.0)) + math.log(2)) / 3
+    assert pair_logistic(distances, similar, b=1.0, slope=5.0).item() == pytest.approx(expected)
+
+
+def test_a_wrong_pair_pulls_with_bounded_force() -> None:
+    distances = torch.tensor([4.0, 0.0], requires_grad=True)
+    pair_logistic(distances, torch.tensor([True, False]), b=1.0, slope=5.0).backward()  # type: ignore[no-untyped-call]
+    assert distances.grad is not None
+    assert distances.grad.abs().max() <= 5 / 2
+
+
+@pytest.mark.parametrize("temperature", [0.1, 0.3])
+def test_supervised_contrastive_equals_the_reference(temperature: float) -> None:
+    """pytorch-metric-learning is another implementation of the same equation; the last image is alone in its class."""
+    torch.manual_seed(0)
+    points = torch.randn(13, 5, dtype=torch.float64, requires_grad=True)
+    embeddings = normalize(points)
+    classes = torch.tensor([0, 1, 2] * 4 + [3])
+    same = classes[:, None] == classes
+    ours = supervised_contrastive(embeddings @ embeddings.T, same, temperature)
+    reference = SupConLoss(temperature=temperature)(embeddings, classes)
+    slopes = [torch.autograd.grad(loss, points, retain_graph=True)[0] for loss in (ours, reference)]
+    torch.testing.assert_close(ours, reference)
+    torch.testing.assert_close(*slopes)
+
+
+def test_supervised_contrastive_without_similar_images_is_0() -> None:
+    similarities = torch.eye(3, requires_grad=True)
+    loss = supervised_contrastive(similarities, torch.zeros(3, 3, dtype=torch.bool), 0.3)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == 0
+    assert similarities.grad is not None
+    assert similarities.grad.isfinite().all()

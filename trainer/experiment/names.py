@@ -11,9 +11,9 @@ __all__ = ["NORMALISATION", "Group", "groups", "is_raw", "ordered", "panels", "t
 NORMALISATION = {"raw-l2": ("l2", "Euclidean"), "raw-l1": ("l1", "l1"), "raw-chi2": ("l1", "χ²")}
 
 _LEARNED = ("pca", "lda", "nca", "lmnn-s", "lmnn-r")
-_PAPER = ("ml", "kml", "nml", "nml-sgd")
+_PAPER = ("ml", "kml", "nml", "nml-sgd", "nml-deep")
 _PAPER_PANEL = ("raw-l2", "pca", "nca", "lmnn-s", "lmnn-r", *_PAPER)
-_REFERENCES = ("nml", "lda")
+_REFERENCES = ("nml", "nml-deep", "lda")
 
 
 @dataclass(frozen=True)

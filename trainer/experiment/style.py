@@ -54,6 +54,7 @@ _LOOKS = {
     "ml": ("blue", "X"),
     "kml": ("violet", "P"),
     "nml-sgd": ("amber", "p"),
+    "nml-deep": ("ink", "*"),
 }
 _LOSSES = {
     "contrastive": ("blue", "s"),

@@ -16,7 +16,9 @@ from torch.nn.functional import normalize
 from embedding.metric import l2_normalised
 from trainer.errors import BadConfig
 from trainer.methods.method import Distance, FloatMatrix, TrainingSet
+from trainer.progress import cosine
 from trainer.sampling import Batch, ClassBatches, Labels, generator
+from trainer.standardised import spread, with_dropout
 from trainer.threads import one_thread
 
 __all__ = ["FittedHead", "Head", "Kind", "Layer", "LossName"]
@@ -29,8 +31,6 @@ _STEPS = 150
 _IMAGES_PER_BATCH: dict[Kind, int] = {"linear": 128, "mlp": 64}  # for a perceptron, time bounds the images seen
 _CLASSES_PER_BATCH = 16
 _ADAM_BETAS = (0.9, 0.99)  # the second one shorter than usual: a fit has a few hundred steps
-# A feature that hardly varies in training is not blown up: the least divisor, as a share of the mean deviation.
-_LEAST_DEVIATION = 0.1
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class Head:
 
     def _train(self, features: FloatMatrix, classes: Labels, d: int, seed: int) -> FittedHead:
         settings = _SETTINGS[self.kind, self.loss]
-        mean, deviation = _spread(features)
+        mean, deviation = spread(features)
         x, y = torch.from_numpy((features - mean) / deviation), torch.from_numpy(classes)
         network = _network(self.kind, features.shape[1], d)
         count = int(classes.max()) + 1
@@ -140,7 +140,7 @@ class Head:
             rng = generator(seed, self._phase, step)
             batch = sampler.batch(rng)
             rows = torch.from_numpy(batch.rows)
-            seen = _with_dropout(x.index_select(0, rows), settings.feature_dropout, rng)
+            seen = with_dropout(x.index_select(0, rows), settings.feature_dropout, rng)
             loss = criterion(normalize(network(seen)), y.index_select(0, rows), batch)
             _set_rates(adam, step / _STEPS)
             adam.zero_grad()
@@ -181,13 +181,6 @@ def _ends(batch: Batch) -> tuple[torch.Tensor, ...]:
     return tuple(torch.from_numpy(end) for end in ends)
 
 
-def _spread(features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
-    """Mean (D,) and standard deviation (D,) of each feature, the latter not near zero."""
-    deviation = features.std(0)
-    least = _LEAST_DEVIATION * float(deviation.mean())
-    return features.mean(0), np.maximum(deviation, least if least > 0 else 1).astype(np.float32)
-
-
 def _network(kind: Kind, feature_dim: int, d: int) -> torch.nn.Sequential:
     if kind == "linear":
         return torch.nn.Sequential(torch.nn.Linear(feature_dim, d))
@@ -208,21 +201,9 @@ def _optimiser(
 
 def _set_rates(optimiser: torch.optim.Optimizer, progress: float) -> None:
     """Cosine from the initial rates to 0. progress: 0 to 1."""
-    share = (1 + float(np.cos(np.pi * progress))) / 2
+    share = cosine(progress)
     for group in optimiser.param_groups:
         group["lr"] = group["initial_lr"] * share
-
-
-def _with_dropout(x: torch.Tensor, share: float, rng: np.random.Generator) -> torch.Tensor:
-    """x (r, D) with about this share of its elements at 0 and the others enlarged to keep the mean.
-
-    A byte decides on an element: torch's own dropout takes as long as the rest of a linear head's step.
-    """
-    if share == 0:
-        return x
-    least = round(256 * share)
-    kept = torch.from_numpy(rng.integers(256, size=tuple(x.shape), dtype=np.uint8) >= least)
-    return x * kept * (256 / (256 - least))
 
 
 def _fitted(network: torch.nn.Sequential, mean: FloatMatrix, deviation: FloatMatrix) -> FittedHead:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from trainer.config import MiniBatch, OnePair
+from trainer.config import MiniBatch, Network, OnePair
 from trainer.errors import BadConfig
 from trainer.methods.heads import Head, Kind, LossName
 from trainer.methods.kml import KernelMl
@@ -50,6 +50,7 @@ METHODS: dict[str, MethodKind] = {
     "kml": MethodKind("kML", lambda: KernelMl(LinearDescent(learning_rate=2.0, iterations=300_000)), seeded=True),
     "nml": MethodKind("NML", lambda: Nml(MiniBatch()), seeded=True),
     "nml-sgd": MethodKind("NML, one-pair SGD", lambda: Nml(SGD), seeded=True),
+    "nml-deep": MethodKind("Deep NML", lambda: Nml(Network()), seeded=True),
 }
 _LOSSES: dict[LossName, str] = {
     "contrastive": "contrastive",

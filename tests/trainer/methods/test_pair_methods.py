@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedding.metric import l1_normalised, l2_normalised
-from trainer.config import MiniBatch, OnePair
+from trainer.config import MiniBatch, Network, OnePair
 from trainer.errors import BadDataset
 from trainer.evaluation import mean_precision_at_k
 from trainer.membership import Membership
@@ -33,6 +33,7 @@ METHODS: dict[str, Method] = {
     "ml": Ml(LinearDescent(0.05, 3000)),
     "kml": KernelMl(LinearDescent(1.0, 5000)),
     "nml": Nml(MiniBatch(steps=100)),
+    "nml-deep": Nml(Network(steps=100, hidden_units=64, images_per_class=8)),
     "nml-sgd": Nml(OnePair(steps=5000, learning_rate=0.01, pairs=5000)),
 }
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)

@@ -1,0 +1,127 @@
+"""Deep NML: learns a network of Hellinger kernel units by AdamW, from classes or from pairs.
+
+The network starts as PCA of its images, and its units learn what to add: few pairs, and wrong ones, then only bend what
+the features say anyway.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch.nn.functional import normalize
+
+from embedding.hellinger import HellingerNetwork
+from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
+from trainer.loss import pair_logistic, supervised_contrastive
+from trainer.pca import principal_components
+from trainer.progress import cosine, violation_rates
+from trainer.sampling import PairIndices, batches_of, generator
+from trainer.standardised import spread, with_dropout
+from trainer.training_data import TrainingData
+
+__all__ = ["NetworkAdam"]
+
+_ADAM_BETAS = (0.9, 0.99)  # the second one shorter than usual: a run has a few hundred steps
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+# Of the loss on given pairs, per unit of squared distance: how soon it turns from pulling hard to hardly.
+_SLOPE = 5.0
+
+# Images that PCA learns from at most.
+_PCA_IMAGES = 10_000
+
+
+class NetworkAdam:
+    """A fit under way. Units see the roots of the histograms, standardised; `metric` folds that into its parameters."""
+
+    def __init__(self, data: TrainingData, config: TrainConfig, settings: Network, phase: str):
+        self._config, self._settings, self._phase = config, settings, phase
+        self._roots = np.sqrt(data.histograms)
+        self._mean, self._deviation = spread(self._roots)
+        self._sampler = batches_of(data.known, settings)
+        self._from_pairs = isinstance(data.known, PairIndices)
+        rng = generator(config.seed, phase + " start", 0)
+        self._parameters = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
+        self._direct = torch.from_numpy(self._components(config.d, rng))  # (D, d)
+        self._adam = torch.optim.AdamW(
+            self._parameters.values(), betas=_ADAM_BETAS, weight_decay=settings.weight_decay, fused=True
+        )
+
+    def _components(self, d: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
+        """Principal components of the standardised roots as columns (D, d), scaled so that embeddings have mean squared
+        length 1. Where there are fewer than d, columns of zeros follow.
+        """
+        n, feature_dim = self._roots.shape
+        some = rng.permutation(n)[:_PCA_IMAGES]
+        standardised = (self._roots[some] - self._mean) / self._deviation
+        columns = np.zeros((feature_dim, d), np.float32)
+        if (standardised == standardised[0]).all():
+            return columns
+        components, _ = principal_components(standardised, min(d, *standardised.shape))
+        columns[:, : len(components)] = components.T
+        length = np.sqrt(np.square(standardised @ columns).sum(1).mean())
+        return columns / np.float32(length)
+
+    def advance(self, first: int, last: int) -> dict[str, float]:
+        reports = [self._step(step) for step in range(first, last)]
+        return {name: float(np.mean([report[name] for report in reports])) for name in reports[0]}
+
+    def _step(self, step: int) -> dict[str, float]:
+        settings, rng = self._settings, generator(self._config.seed, self._phase, step)
+        batch = self._sampler.batch(rng)
+        standardised = (self._roots[batch.rows] - self._mean) / self._deviation  # (r, D)
+        embeddings = self._embed(with_dropout(torch.from_numpy(standardised), settings.feature_dropout, rng))
+        similarities = embeddings @ embeddings.T  # (r, r)
+        left, right = torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)
+        distances = 2 - 2 * similarities[left, right]  # (P,), of unit vectors
+        similar = torch.from_numpy(batch.pairs.similar)
+        if self._from_pairs:
+            loss = pair_logistic(distances, similar, UNIT_THRESHOLD, _SLOPE)
+        else:
+            same = torch.zeros(similarities.shape, dtype=torch.bool)
+            same[left, right] = same[right, left] = similar
+            loss = supervised_contrastive(similarities, same, settings.temperature)
+        self._adam.param_groups[0]["lr"] = settings.learning_rate * cosine(step / settings.steps)
+        self._adam.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._adam.step()
+        violating = (distances.detach() < UNIT_THRESHOLD) != similar
+        return {"loss": float(loss.detach()), **violation_rates(violating, similar)}
+
+    def _embed(self, x: torch.Tensor) -> torch.Tensor:
+        own = self._parameters
+        hidden = torch.relu(x @ own["units"] + own["unit_offset"])
+        return normalize(hidden @ own["weights"].T + x @ self._direct + own["offset"])
+
+    def metric(self) -> HellingerNetwork:
+        own = {name: parameter.detach().numpy() for name, parameter in self._parameters.items()}
+        units = (own["units"] / self._deviation[:, None]).astype(np.float32)
+        direct = (self._direct.numpy() / self._deviation[:, None]).astype(np.float32)
+        unit_offset = (own["unit_offset"] - self._mean @ units).astype(np.float32)
+        offset = (own["offset"] - self._mean @ direct).astype(np.float32)
+        return HellingerNetwork(units, unit_offset, own["weights"].copy(), direct, offset)
+
+    def state(self) -> dict[str, npt.NDArray[np.float32]]:
+        moments = {
+            f"{name}.{moment}": self._adam.state[parameter][moment].numpy()
+            for name, parameter in self._parameters.items()
+            for moment in _MOMENTS
+        }
+        return {name: parameter.detach().numpy() for name, parameter in self._parameters.items()} | moments
+
+    def restore(self, state: dict[str, npt.NDArray[np.float32]]) -> None:
+        for name, parameter in self._parameters.items():
+            with torch.no_grad():
+                parameter.copy_(torch.from_numpy(state[name]))
+            self._adam.state[parameter] = {moment: torch.from_numpy(state[f"{name}.{moment}"]) for moment in _MOMENTS}
+
+
+def _start(feature_dim: int, hidden: int, d: int, rng: np.random.Generator) -> dict[str, torch.Tensor]:
+    """Units are drawn evenly within 1 / sqrt(D), as is usual for such layers; they add nothing yet."""
+    bound = np.float32(feature_dim**-0.5)
+    start = {
+        "units": bound * rng.uniform(-1, 1, (feature_dim, hidden)).astype(np.float32),
+        "unit_offset": bound * rng.uniform(-1, 1, hidden).astype(np.float32),
+        "weights": np.zeros((d, hidden), np.float32),
+        "offset": np.zeros(d, np.float32),
+    }
+    return {name: torch.from_numpy(values).requires_grad_() for name, values in start.items()}
