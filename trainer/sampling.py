@@ -45,6 +45,14 @@ class PairIndices:
         """The pairs at these positions (Q,)."""
         return PairIndices(self.left[chosen], self.right[chosen], self.similar[chosen])
 
+    def with_wrong(self, share: float, rng: np.random.Generator) -> "PairIndices":
+        """The same pairs, this share of the similar and of the dissimilar ones called the opposite."""
+        similar = self.similar.copy()
+        for kind in (np.flatnonzero(self.similar), np.flatnonzero(~self.similar)):
+            wrong = rng.choice(kind, round(share * len(kind)), replace=False)
+            similar[wrong] = ~similar[wrong]
+        return PairIndices(self.left, self.right, similar)
+
     def within(self, chosen: npt.NDArray[np.bool_]) -> "PairIndices":
         """The pairs whose two images are both chosen, as positions among the chosen rows. chosen: mask (n,)."""
         position = np.cumsum(chosen) - 1

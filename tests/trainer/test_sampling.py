@@ -93,3 +93,12 @@ def test_every_step_has_its_own_random_numbers() -> None:
     draws = {generator(s, p, t).integers(2**62) for s in (0, 1) for p in ("validation", "final") for t in (0, 1)}
     assert len(draws) == 8
     assert generator(3, "final", 5).random() == generator(3, "final", 5).random()
+
+
+def test_wrong_pairs_are_a_share_of_each_kind() -> None:
+    pairs = draw_pairs(LABELS, 200, np.random.default_rng(0))
+    wrong = pairs.with_wrong(0.1, np.random.default_rng(1))
+    changed = wrong.similar != pairs.similar
+    assert (changed[pairs.similar].sum(), changed[~pairs.similar].sum()) == (10, 10)
+    np.testing.assert_array_equal(wrong.left, pairs.left)
+    np.testing.assert_array_equal(pairs.with_wrong(0, np.random.default_rng(1)).similar, pairs.similar)

@@ -30,6 +30,7 @@ class Fit:
     d: int
     seed: int
     moved: tuple[str, float] | None = None  # a parameter of NML's SGD with a value that is not its default
+    pairs: tuple[int, float] | None = None  # learns from so many pairs alone, this share of them wrong
 
     def make(self) -> Method:
         return moved_nml(*self.moved) if self.moved else METHODS[self.method].make()
@@ -67,7 +68,8 @@ class Bench:
     def _measure(self, fit: Fit) -> Measured:
         start = time.process_time()
         try:
-            fitted = fit.make().fit(self.train, fit.d, fit.seed)
+            train = self.train.as_pairs(*fit.pairs, fit.seed) if fit.pairs else self.train
+            fitted = fit.make().fit(train, fit.d, fit.seed)
         except (BadDataset, BadConfig) as error:
             return Measured(fit, [], [], str(error), time.process_time() - start)
         fit_s = time.process_time() - start

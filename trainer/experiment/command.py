@@ -40,6 +40,10 @@ def experiment(
     seeds: Annotated[int, typer.Option(help="Fits of each method that draws at random.")] = 3,
     test_fraction: Annotated[float, typer.Option(help="Share of test images, where the source has no split.")] = 0.5,
     sensitivity: Annotated[bool, typer.Option(help="Vary m and b of NML, as the paper does.")] = True,
+    pairs: Annotated[
+        str, typer.Option(help="Learning curves: numbers of pairs that ML, NML and the MLP head learn from alone.")
+    ] = "",
+    wrong: Annotated[str, typer.Option(help="Percent of these pairs that are wrong; one curve for each.")] = "0",
     strips: Annotated[int, typer.Option(help="Queries that the report shows with their results.")] = 8,
     jobs: Annotated[int, typer.Option(help="Processes that fit side by side.", min=1, max=256)] = 1,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an experiment that was stopped.")] = False,
@@ -73,6 +77,8 @@ def experiment(
         test_fraction=test_fraction,
         sensitivity=sensitivity,
         strips=strips,
+        pairs=numbers(pairs, "--pairs") if pairs else (),
+        wrong=numbers(wrong, "--wrong", least=0),
     )
     folders = [out] if len(read) == 1 else [out / Path(name).stem for name in sources]
     if len(set(folders)) < len(folders):

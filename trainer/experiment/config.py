@@ -20,11 +20,17 @@ class ExperimentConfig:
     test_fraction: float  # of the images of a source without splits
     sensitivity: bool  # whether m and b of NML are varied
     strips: int  # queries that the report shows
+    pairs: tuple[int, ...] = ()  # numbers of pairs of the learning curves
+    wrong: tuple[int, ...] = (0,)  # percent of them that are wrong
 
     def __post_init__(self) -> None:
         for name, values in (("methods", self.methods), ("d", self.d), ("K", self.K)):
             if not values or len(set(values)) < len(values):
                 raise BadConfig(f"--{name} needs at least one value and each once, got {list(values)}.")
+        if len(set(self.pairs)) < len(self.pairs) or any(count < 2 for count in self.pairs):
+            raise BadConfig(f"--pairs needs numbers from 2 on, each once, got {list(self.pairs)}.")
+        if not self.wrong or len(set(self.wrong)) < len(self.wrong) or not all(0 <= part < 50 for part in self.wrong):
+            raise BadConfig(f"--wrong needs percentages from 0 to 49, each once, got {list(self.wrong)}.")
         if self.seeds < 1:
             raise BadConfig(f"--seeds must be at least 1, got {self.seeds}.")
         if not 0 < self.test_fraction < 1:
@@ -36,7 +42,7 @@ class ExperimentConfig:
         return asdict(self)
 
 
-def numbers(text: str, name: str) -> tuple[int, ...]:
+def numbers(text: str, name: str, least: int = 1) -> tuple[int, ...]:
     """Whole numbers and ranges, such as "8,16" or "1..50". Raises: BadConfig naming the option.
 
     >>> numbers("1..3,10", "--K")
@@ -49,8 +55,8 @@ def numbers(text: str, name: str) -> tuple[int, ...]:
             ends = int(first), int(last if to else first)
         except ValueError as error:
             raise BadConfig(f"{name} takes whole numbers and ranges such as 1..50, got {text!r}.") from error
-        if ends[0] < 1 or ends[1] < ends[0]:
-            raise BadConfig(f"{name} takes numbers from 1 on and ranges that grow, got {part!r}.")
+        if ends[0] < least or ends[1] < ends[0]:
+            raise BadConfig(f"{name} takes numbers from {least} on and ranges that grow, got {part!r}.")
         if ends[1] - ends[0] >= _MAX_NUMBERS:
             raise BadConfig(f"{name} takes at most {_MAX_NUMBERS} numbers, got {part!r}.")
         found += range(ends[0], ends[1] + 1)

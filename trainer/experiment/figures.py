@@ -1,18 +1,18 @@
 """The report's figures: one panel each, so that they stand side by side on a wide screen and in a column on a phone."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trainer.experiment.canvas import drawing, line_style, new_axes, percent_range, show_values, use_log
-from trainer.experiment.names import Group, is_raw, panels, title
-from trainer.experiment.results import SensitivityPoint
+from trainer.experiment.names import Group, is_raw, ordered, panels, title
+from trainer.experiment.results import PairsPoint, SensitivityPoint
 from trainer.experiment.scores import Costs, Scores, Spread, spread
 from trainer.experiment.style import look
 
-__all__ = ["Chart", "against_d", "against_k", "kernel_ml_against_nml", "sensitivity"]
+__all__ = ["Chart", "against_d", "against_k", "kernel_ml_against_nml", "learning_curves", "sensitivity"]
 
 _DECADE = 10
 _MAX_TICKS = 8
@@ -155,6 +155,45 @@ def sensitivity(points: Sequence[SensitivityPoint], K: int) -> list[Chart]:
     charts = [chart for name in names if (chart := _parameter(name, points, K))]
     percent_range([chart.figure.axes[0] for chart in charts])
     return charts
+
+
+@drawing
+def learning_curves(points: Sequence[PairsPoint], scores: Scores) -> list[Chart]:
+    """mprec@K against the number of pairs, a panel for each share of wrong ones, in a common y range. PCA, which learns
+    from no pairs, is a level line where it was measured.
+    """
+    shares = sorted({point.wrong for point in points})
+    charts = [chart for wrong in shares if (chart := _learning_curve(points, wrong, scores))]
+    percent_range([chart.figure.axes[0] for chart in charts])
+    return charts
+
+
+def _learning_curve(points: Sequence[PairsPoint], wrong: int, scores: Scores) -> Chart | None:
+    lines = {}
+    for method in ordered(point.method for point in points):
+        own = [point for point in points if (point.method, point.wrong) == (method, wrong)]
+        counts = sorted({point.pairs for point in own})
+        found = [(count, spread(point.mprec for point in own if point.pairs == count)) for count in counts]
+        if line := [(float(count), measured) for count, measured in found if measured]:
+            lines[method] = line
+    if not lines:
+        return None
+    d = points[0].d
+    figure, axes = new_axes("pairs", f"mprec@{scores.main_k} at d = {d}, percent")
+    use_log(axes, "x")
+    for method, line in lines.items():
+        _draw_line(axes, method, line)
+    methods = list(lines)
+    if level := scores.mprec("pca", d, scores.main_k):
+        axes.axhline(level.mean, **line_style(replace(look("pca"), marker="")))
+        methods.append("pca")
+    show_values(axes, sorted({count for line in lines.values() for count, _ in line}))
+    name = "All pairs right" if wrong == 0 else f"{wrong}% of the pairs wrong"
+    message = " ".join(
+        f"{title(method)}: {', '.join(f'{measured.mean:.1f} from {count:,.0f}' for count, measured in line)}."
+        for method, line in lines.items()
+    )
+    return Chart(f"pairs-{wrong}", name, message, methods, figure)
 
 
 def _parameter(name: str, points: Sequence[SensitivityPoint], K: int) -> Chart | None:

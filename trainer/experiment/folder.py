@@ -3,6 +3,7 @@
 config.json, dataset.json, command.txt, bad-images.csv   as in the folder of a training run
 results.csv      one row for each method, d, K and seed
 sensitivity.csv  mprec@10 of NML's SGD with m or b moved
+pairs.csv        mprec@10 of methods that learned from so many pairs, some of them wrong
 done.jsonl       what each fit gave; from it everything else is made again, and a killed experiment goes on
 report.html      the report
 """
@@ -15,7 +16,7 @@ from typing import Any
 from embedding.durable import write_whole
 from trainer.errors import RunFolderError
 from trainer.experiment.bench import Fit, Measured
-from trainer.experiment.results import Result, SensitivityPoint
+from trainer.experiment.results import PairsPoint, Result, SensitivityPoint
 from trainer.run import Run
 
 __all__ = ["ExperimentFolder"]
@@ -47,16 +48,20 @@ class ExperimentFolder(Run):
         with (self.folder / _DONE).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(measured)) + "\n")
 
-    def write_tables(self, results: Sequence[Result], sensitivity: Sequence[SensitivityPoint]) -> None:
+    def write_tables(
+        self, results: Sequence[Result], sensitivity: Sequence[SensitivityPoint], pairs: Sequence[PairsPoint]
+    ) -> None:
         self.write_rows("results.csv", [part.name for part in fields(Result)], map(astuple, results))
         self.write_rows("sensitivity.csv", [part.name for part in fields(SensitivityPoint)], map(astuple, sensitivity))
+        self.write_rows("pairs.csv", [part.name for part in fields(PairsPoint)], map(astuple, pairs))
 
 
 def _measured(line: dict[str, Any]) -> Measured:
     fit = line["fit"]
     moved = None if fit["moved"] is None else (str(fit["moved"][0]), float(fit["moved"][1]))
+    pairs = None if fit["pairs"] is None else (int(fit["pairs"][0]), float(fit["pairs"][1]))
     return Measured(
-        Fit(fit["method"], fit["d"], fit["seed"], moved),
+        Fit(fit["method"], fit["d"], fit["seed"], moved, pairs),
         [Result(**row) for row in line["results"]],
         line["nearest"],
         line["skipped"],

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from embedding.durable import write_whole
 from trainer.experiment.canvas import key_svg, svg
-from trainer.experiment.figures import Chart, against_d, against_k, kernel_ml_against_nml, sensitivity
+from trainer.experiment.figures import Chart, against_d, against_k, kernel_ml_against_nml, learning_curves, sensitivity
 from trainer.experiment.head import head_html, oddities_html
 from trainer.experiment.markup import escaped, isolated
 from trainer.experiment.names import NORMALISATION, title
@@ -158,6 +158,13 @@ def _costs(findings: Findings, scores: Scores) -> list[_Section]:
             "kML compares a new image with every training image, NML with d vectors: see what precision that buys "
             "and what it costs.",
             _charts(kernel_ml_against_nml(scores), "charts small"),
+        ),
+        _Section(
+            "pairs",
+            "Learning from pairs",
+            "Nothing known of the training images but so many pairs, half of them similar: how much a few verdicts of "
+            "people are worth, and what wrong ones cost.",
+            _charts(learning_curves(findings.pairs, scores), "charts first-wide"),
         ),
         _Section(
             "sensitivity",

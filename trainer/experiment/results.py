@@ -5,7 +5,7 @@ from pathlib import Path
 
 from trainer.box import Box
 
-__all__ = ["Example", "Findings", "ImageSetFacts", "Result", "SensitivityPoint", "Strip"]
+__all__ = ["Example", "Findings", "ImageSetFacts", "PairsPoint", "Result", "SensitivityPoint", "Strip"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,18 @@ class SensitivityPoint:
 
     parameter: str  # "m" or "b"
     value: float
+    seed: int
+    mprec: float  # percent
+
+
+@dataclass(frozen=True)
+class PairsPoint:
+    """mprec@10, or at the nearest K measured, of a method that learned from pairs alone."""
+
+    method: str
+    d: int
+    pairs: int  # drawn by class, every second one similar
+    wrong: int  # percent of them that said the opposite
     seed: int
     mprec: float  # percent
 
@@ -77,3 +89,4 @@ class Findings:
     command: str
     versions: dict[str, str]
     cpu_s: float  # of everything after the features
+    pairs: list[PairsPoint] = field(default_factory=list)

@@ -21,7 +21,7 @@ from trainer.experiment.config import ExperimentConfig
 from trainer.experiment.facts import describe
 from trainer.experiment.folder import ExperimentFolder
 from trainer.experiment.report import write_report
-from trainer.experiment.results import Example, Findings, ImageSetFacts, SensitivityPoint, Strip
+from trainer.experiment.results import Example, Findings, ImageSetFacts, PairsPoint, SensitivityPoint, Strip
 from trainer.experiment.sensitivity import MOVED
 from trainer.image_set import ImageSet, load_image_set
 from trainer.methods.method import TrainingSet
@@ -36,6 +36,8 @@ __all__ = ["run_experiment"]
 _USUAL_D = 16
 # The rows of a strip, NML above ML.
 _STRIP_METHODS = ("nml", "ml")
+# What can learn from pairs and is worth a curve.
+_PAIR_METHODS = ("ml", "nml", "nml-deep", "mlp-contrastive")
 
 
 def run_experiment(
@@ -65,7 +67,7 @@ def run_experiment(
     folder.write_bad_images(images.bad)
     done = _run_grid(bench, config, folder, jobs)
     findings = _findings(done, facts, test, bench, config)
-    folder.write_tables(findings.results, findings.sensitivity)
+    folder.write_tables(findings.results, findings.sensitivity, findings.pairs)
     write_report(findings, folder.folder / "report.html")
     return findings
 
@@ -123,6 +125,14 @@ def _grid(config: ExperimentConfig) -> list[Fit]:
         d = _usual_d(config)
         points = [(parameter, value) for parameter, values in MOVED.items() for value in values]
         grid += [Fit("nml-sgd", d, seed, point) for point in points for seed in range(config.seeds)]
+    learners = [name for name in _PAIR_METHODS if name in config.methods]
+    grid += [
+        Fit(name, _usual_d(config), seed, pairs=(count, wrong / 100))
+        for name in learners
+        for wrong in config.wrong
+        for count in config.pairs
+        for seed in range(config.seeds)
+    ]
     return grid
 
 
@@ -164,7 +174,7 @@ def _measure_here(fit: Fit) -> Measured:
 def _findings(
     done: Sequence[Measured], facts: ImageSetFacts, test: ImageSet, bench: Bench, config: ExperimentConfig
 ) -> Findings:
-    plain = [measured for measured in done if measured.fit.moved is None]
+    plain = [measured for measured in done if measured.fit.moved is None and measured.fit.pairs is None]
     return Findings(
         facts=facts,
         results=[row for measured in plain for row in measured.results],
@@ -174,14 +184,27 @@ def _findings(
         command=shlex.join(["trainer", *sys.argv[1:]]),
         versions=library_versions(),
         cpu_s=sum(measured.cpu_s for measured in done),
+        pairs=list(_pairs(done)),
     )
 
 
 def _sensitivity(done: Iterable[Measured]) -> Iterator[SensitivityPoint]:
     for measured in done:
         if measured.fit.moved is not None and measured.results:
-            at_10 = min(measured.results, key=lambda row: abs(row.K - 10))
-            yield SensitivityPoint(*measured.fit.moved, measured.fit.seed, at_10.mprec)
+            yield SensitivityPoint(*measured.fit.moved, measured.fit.seed, _at_10(measured))
+
+
+def _pairs(done: Iterable[Measured]) -> Iterator[PairsPoint]:
+    for measured in done:
+        fit = measured.fit
+        if fit.pairs is not None and measured.results:
+            count, wrong = fit.pairs
+            yield PairsPoint(fit.method, fit.d, count, round(100 * wrong), fit.seed, _at_10(measured))
+
+
+def _at_10(measured: Measured) -> float:
+    """mprec@10, or at the nearest K that was measured."""
+    return min(measured.results, key=lambda row: abs(row.K - 10)).mprec
 
 
 def _skipped(done: Iterable[Measured]) -> list[tuple[str, int, str]]:

@@ -17,7 +17,7 @@ from embedding.metric import l2_normalised
 from trainer.errors import BadConfig
 from trainer.methods.method import Distance, FloatMatrix, TrainingSet
 from trainer.progress import cosine
-from trainer.sampling import Batch, ClassBatches, Labels, generator
+from trainer.sampling import Batch, BatchSampler, ClassBatches, Labels, PairBatches, PairIndices, generator
 from trainer.standardised import spread, with_dropout
 from trainer.threads import one_thread
 
@@ -30,6 +30,7 @@ _HIDDEN_DIM = 512
 _STEPS = 150
 _IMAGES_PER_BATCH: dict[Kind, int] = {"linear": 128, "mlp": 64}  # for a perceptron, time bounds the images seen
 _CLASSES_PER_BATCH = 16
+_PAIRS_PER_BATCH = 256  # where pairs are given: half of them similar
 _ADAM_BETAS = (0.9, 0.99)  # the second one shorter than usual: a fit has a few hundred steps
 
 
@@ -113,29 +114,35 @@ class Head:
     loss: LossName
 
     def fit(self, data: TrainingSet, d: int, seed: int) -> FittedHead:
-        """Train on the images that have one class each; the same seed gives the same layers, bit for bit.
+        """Train on the images that have one class each, the contrastive loss also on given pairs; the same seed gives
+        the same layers, bit for bit.
 
-        Raises: BadConfig (pytorch-metric-learning is not installed), BadDataset (fewer than two classes).
+        Raises: BadConfig (pytorch-metric-learning is not installed), BadDataset (fewer than two classes, or pairs for
+        another loss).
         """
-        features, labels = data.single_labelled()
-        _, classes = np.unique(labels, return_inverse=True)
+        known: Labels | PairIndices
+        if isinstance(data.known, PairIndices) and self.loss == "contrastive":
+            features, known = data.features, data.known
+        else:
+            features, labels = data.single_labelled()
+            known = np.unique(labels, return_inverse=True)[1].astype(np.int64)
         with one_thread(), _own_randomness(seed, self._phase):
-            return self._train(l2_normalised(features), classes.astype(np.int64), d, seed)
+            return self._train(l2_normalised(features), known, d, seed)
 
     @property
     def _phase(self) -> str:
         return f"head {self.kind} {self.loss}"
 
-    def _train(self, features: FloatMatrix, classes: Labels, d: int, seed: int) -> FittedHead:
+    def _train(self, features: FloatMatrix, known: Labels | PairIndices, d: int, seed: int) -> FittedHead:
         settings = _SETTINGS[self.kind, self.loss]
         mean, deviation = spread(features)
+        classes = np.zeros(len(features), np.int64) if isinstance(known, PairIndices) else known  # pairs: not looked at
         x, y = torch.from_numpy((features - mean) / deviation), torch.from_numpy(classes)
         network = _network(self.kind, features.shape[1], d)
         count = int(classes.max()) + 1
         criterion = _Criterion(self.loss, settings.loss, count, d)
         adam = _optimiser(network, criterion.proxies, settings)
-        classes_per_batch = min(_CLASSES_PER_BATCH, count)
-        sampler = ClassBatches(classes, classes_per_batch, _IMAGES_PER_BATCH[self.kind] // classes_per_batch)
+        sampler = self._sampler(known)
         for step in range(_STEPS):
             rng = generator(seed, self._phase, step)
             batch = sampler.batch(rng)
@@ -147,6 +154,12 @@ class Head:
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
         return _fitted(network, mean, deviation)
+
+    def _sampler(self, known: Labels | PairIndices) -> BatchSampler:
+        if isinstance(known, PairIndices):
+            return PairBatches(known, _PAIRS_PER_BATCH)
+        classes_per_batch = min(_CLASSES_PER_BATCH, int(known.max()) + 1)
+        return ClassBatches(known, classes_per_batch, _IMAGES_PER_BATCH[self.kind] // classes_per_batch)
 
 
 class _Criterion:

@@ -36,6 +36,11 @@ class TrainingSet:
             return self.known
         return draw_pairs(self.known, count, generator(seed, "training pairs", 0))
 
+    def as_pairs(self, count: int, wrong: float, seed: int) -> "TrainingSet":
+        """The same images with nothing known but so many pairs, drawn by class, a share of them wrong."""
+        pairs = self.drawn_pairs(count, seed)
+        return TrainingSet(self.features, pairs.with_wrong(wrong, generator(seed, "wrong pairs", 0)))
+
     @cached_property
     def chi2_kernel(self) -> FloatMatrix:
         """k(x_i, x_j) of all images, (n, n): O(n^2 D), so it is made once for all fits that need it."""

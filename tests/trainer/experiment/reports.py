@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from trainer.experiment.report import write_report
-from trainer.experiment.results import Example, Findings, ImageSetFacts, Result, SensitivityPoint, Strip
+from trainer.experiment.results import Example, Findings, ImageSetFacts, PairsPoint, Result, SensitivityPoint, Strip
 
 VOID = {"br", "hr", "img", "input", "link", "meta"}
 
@@ -93,5 +93,8 @@ def everything(picture: Path) -> Findings:
         results=rows,
         sensitivity=[SensitivityPoint(parameter, value, 0, 60.0) for parameter in "mb" for value in (0.1, 10.0)],
         strips=[strip],
+        pairs=[
+            PairsPoint(m, 16, count, wrong, 0, 40.0) for m in ("ml", "nml") for count in (9, 90) for wrong in (0, 10)
+        ],
         skipped=[("lda", 16, "too few classes"), ("lda", 32, "too few classes"), ("raw-l1", 0, "no reason")],
     )

@@ -42,6 +42,11 @@ def test_other_text_is_refused_by_name(text: str) -> None:
         {"test_fraction": 1.0},
         {"test_fraction": float("nan")},
         {"strips": -1},
+        {"pairs": (200, 200)},
+        {"pairs": (1,)},
+        {"wrong": ()},
+        {"wrong": (10, 10)},
+        {"wrong": (50,)},
     ],
 )
 def test_what_makes_no_experiment_is_refused(change: dict[str, Any]) -> None:
@@ -49,6 +54,10 @@ def test_what_makes_no_experiment_is_refused(change: dict[str, Any]) -> None:
     name = next(iter(change)).replace("_", "-")
     with pytest.raises(BadConfig, match=f"--{name}"):
         ExperimentConfig(**GOOD | change)
+
+
+def test_a_percentage_may_be_0() -> None:
+    assert numbers("0,10", "--wrong", least=0) == (0, 10)
 
 
 def test_methods_by_name_in_the_order_of_tables() -> None:

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from trainer.experiment.canvas import svg
-from trainer.experiment.figures import Chart, against_d, against_k, kernel_ml_against_nml, sensitivity
+from trainer.experiment.figures import Chart, against_d, against_k, kernel_ml_against_nml, learning_curves, sensitivity
 from trainer.experiment.names import title
-from trainer.experiment.results import Result, SensitivityPoint
+from trainer.experiment.results import PairsPoint, Result, SensitivityPoint
 from trainer.experiment.scores import Scores
 from trainer.experiment.style import look
 
@@ -115,6 +115,26 @@ def test_kernel_ml_beside_nml() -> None:
 
 def test_kernel_ml_without_nml_is_not_drawn() -> None:
     assert kernel_ml_against_nml(Scores([line for line in ROWS if line.method != "nml"])) == []
+
+
+def test_learning_curves_have_a_panel_for_each_share_of_wrong_pairs() -> None:
+    means = {("ml", 0): (50.0, 70.0), ("nml-deep", 0): (60.0, 80.0), ("ml", 10): (40.0, 60.0)}
+    points = [
+        PairsPoint(method, 16, count, wrong, seed, mean + off)
+        for (method, wrong), pair in means.items()
+        for count, mean in zip((200, 1000), pair, strict=True)
+        for seed, off in enumerate((-1.0, 1.0))
+    ]
+    pca = Scores([row("pca", 16, 0, 55.0), row("nml", 16, 0, 90.0)])
+    right, wrong = learning_curves(points, pca)
+    assert [chart.title for chart in (right, wrong)] == ["All pairs right", "10% of the pairs wrong"]
+    assert_line(lines_of(right)[title("ml")], [200, 1000], [50.0, 70.0])
+    assert_line(lines_of(right)[title("nml-deep")], [200, 1000], [60.0, 80.0])
+    assert wrong.methods == ["ml", "pca"]
+    assert f"{title('ml')}: 40.0 from 200, 60.0 from 1,000." in wrong.message
+    assert axes_of(right).get_ylim() == axes_of(wrong).get_ylim()
+    assert axes_of(right).get_xscale() == "log"
+    assert learning_curves([], pca) == []
 
 
 def test_sensitivity_is_logarithmic_if_it_spans_decades() -> None:

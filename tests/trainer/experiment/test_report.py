@@ -31,7 +31,16 @@ def picture(tmp_path: Path) -> Path:
     return path
 
 
-SECTIONS = ["oddities", "summary", "nml-against-ml", "against-d", "against-k", "kml-against-nml", "sensitivity"]
+SECTIONS = [
+    "oddities",
+    "summary",
+    "nml-against-ml",
+    "against-d",
+    "against-k",
+    "kml-against-nml",
+    "pairs",
+    "sensitivity",
+]
 SECTIONS += ["normalisation", "costs", "strips", "protocol"]
 
 
@@ -52,6 +61,7 @@ def test_without_data_there_are_no_sections(tmp_path: Path) -> None:
     [
         ({"skipped": []}, {"oddities"}),
         ({"sensitivity": []}, {"sensitivity"}),
+        ({"pairs": []}, {"pairs"}),
         ({"strips": []}, {"strips"}),
     ],
 )

@@ -147,6 +147,15 @@ def test_pairs_are_refused() -> None:
         Head("linear", "supcon").fit(TrainingSet(np.ones((3, D), np.float32), pairs), d=4, seed=0)
 
 
+@each_kind
+def test_the_contrastive_loss_learns_from_pairs_too(kind: Kind) -> None:
+    data = training_set()
+    pairs = data.drawn_pairs(2000, seed=0)
+    fitted = Head(kind, "contrastive").fit(TrainingSet(data.features, pairs), d=4, seed=0)
+    features, labels = three_classes(seed=1)
+    assert mean_precision_at_k(fitted.embed(features), labels, k=5) > 0.9
+
+
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pytorch_metric_learning", None)
     with pytest.raises(BadConfig, match=r"pip install 'samekind\[compare\]'"):
