@@ -44,7 +44,7 @@ def train(
     method: Annotated[
         str | None, typer.Option(help="nml-deep, or nml (the paper's one layer) [default: nml-deep].")
     ] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="NML exactly as in the paper: --optimiser one-pair.")] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's SGD: --method nml --optimiser one-pair.")] = False,
     optimiser: Annotated[str | None, typer.Option(help="NML: mini-batch, or one-pair [default: mini-batch].")] = None,
     initialisation: Annotated[
         str | None, typer.Option(help="NML: data-scaled, or paper (its literal listing) [default: data-scaled].")

@@ -43,9 +43,14 @@ class Network:
         _require(1 <= self.hidden_units <= _MAX_D, "hidden_units", self.hidden_units, f"in [1, {_MAX_D}]")
         _check_steps(self)
         _require(0 <= self.weight_decay < inf, "weight_decay", self.weight_decay, "0 or greater and finite")
-        # Beyond this a step would turn a parameter's sign, and the next one would enlarge it.
-        decay = self.learning_rate * self.weight_decay
-        _require(decay <= 1, "learning_rate times weight_decay", decay, "at most 1")
+        # Beyond this a step would turn the signs of all parameters.
+        greatest = 1 / self.weight_decay if self.weight_decay else inf
+        _require(
+            self.learning_rate <= greatest,
+            "learning_rate",
+            self.learning_rate,
+            f"at most 1 / weight_decay = {greatest:.3g}",
+        )
         _require(0 < self.temperature < inf, "temperature", self.temperature, "greater than 0 and finite")
         _check_batches(self)
 

@@ -1,4 +1,4 @@
-"""Adam on the pairs of a batch: the default way to learn L."""
+"""Adam on the pairs of a batch: the usual way to learn L."""
 
 import numpy as np
 import numpy.typing as npt

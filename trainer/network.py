@@ -23,7 +23,7 @@ __all__ = ["NetworkAdam"]
 _ADAM_BETAS = (0.9, 0.99)  # the second one shorter than usual: a run has a few hundred steps
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
-# Of the loss on given pairs, per unit of squared distance: how soon it turns from pulling hard to hardly.
+# Of the loss on given pairs: how steeply the probability of "similar" falls with squared distance.
 _SLOPE = 5.0
 
 # Images that PCA learns from at most.
@@ -94,10 +94,12 @@ class NetworkAdam:
 
     def metric(self) -> HellingerNetwork:
         own = {name: parameter.detach().numpy() for name, parameter in self._parameters.items()}
+        # Products with the mean are sums of large terms that mostly cancel: float64, of what the model file will hold.
         units = (own["units"] / self._deviation[:, None]).astype(np.float32)
         direct = (self._direct.numpy() / self._deviation[:, None]).astype(np.float32)
-        unit_offset = (own["unit_offset"] - self._mean @ units).astype(np.float32)
-        offset = (own["offset"] - self._mean @ direct).astype(np.float32)
+        mean = self._mean.astype(np.float64)
+        unit_offset = (own["unit_offset"] - mean @ units).astype(np.float32)
+        offset = (own["offset"] - mean @ direct).astype(np.float32)
         return HellingerNetwork(units, unit_offset, own["weights"].copy(), direct, offset)
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:

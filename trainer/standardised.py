@@ -1,22 +1,30 @@
 """What networks see of features: each with mean 0 and deviation 1 over the training images, some left out at random."""
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-__all__ = ["spread", "with_dropout"]
+from embedding.metric import FloatMatrix, row_blocks
 
-FloatMatrix = npt.NDArray[np.float32]
+__all__ = ["spread", "with_dropout"]
 
 # A feature that hardly varies in training is not blown up: the least divisor, as a share of the mean deviation.
 _LEAST_DEVIATION = 0.1
 
+# Below this share of the mean, deviations are the rounding of float32 features and tell nothing.
+_ROUNDING = 1e-6
+
 
 def spread(features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
     """Mean (D,) and standard deviation (D,) of each feature (n, D), the latter not near zero."""
-    deviation = features.std(0)
+    mean = features.mean(0, dtype=np.float64)
+    squares = np.zeros_like(mean)
+    for rows in row_blocks(len(features)):  # a float64 copy of all features would be twice their size
+        squares += np.square(features[rows] - mean).sum(0)
+    deviation = np.sqrt(squares / len(features))
+    if deviation.mean() <= _ROUNDING * np.abs(mean).mean():
+        return mean.astype(np.float32), np.ones(len(mean), np.float32)
     least = _LEAST_DEVIATION * float(deviation.mean())
-    return features.mean(0), np.maximum(deviation, least if least > 0 else 1).astype(np.float32)
+    return mean.astype(np.float32), np.maximum(deviation, least).astype(np.float32)
 
 
 def with_dropout(x: torch.Tensor, share: float, rng: np.random.Generator) -> torch.Tensor:

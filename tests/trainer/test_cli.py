@@ -133,6 +133,8 @@ def test_kill_and_resume_equals_uninterrupted(
     """SIGKILL in the middle of each phase, then --resume: the same bytes as without."""
     settings = (*method, "--d", "4", "--steps", steps, "--threads", "1", "--device", "cpu")
     run(cache, "train", collection, "--out", tmp_path / "whole", *settings)
+    learner = {"nml-deep": "network", "nml": "mini-batch", "--paper": "one-pair"}[method[-1]]
+    assert json.loads((tmp_path / "whole" / "config.json").read_text())["optimiser"]["name"] == learner
     cut = tmp_path / "cut"
     for phase in ("validation", "final"):
         process = start(cache, "train", collection, "--out", cut, "--resume", *settings)
@@ -186,7 +188,7 @@ def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, t
         (("--m", "0"), "--m 0.0 is of NML: add --method nml"),
         (("--paper", "--method", "nml-deep"), "--paper means --method nml, got --method nml-deep"),
         (("--paper", "--optimiser", "mini-batch"), "--paper means --optimiser one-pair, got --optimiser mini-batch"),
-        (("--learning-rate", "1"), "learning_rate times weight_decay must be at most 1, got 3.0"),
+        (("--learning-rate", "1"), "learning_rate must be at most 1 / weight_decay = 0.333, got 1.0"),
         (("--d", "0"), "d must be at least 1 and at most 4096, got 0"),
         (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
         (("--method", "nml", "--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),

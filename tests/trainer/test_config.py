@@ -55,7 +55,7 @@ def test_the_network_checks_its_values(field: str, value: object) -> None:
 
 
 def test_a_decay_that_would_turn_the_signs_is_refused() -> None:
-    with pytest.raises(BadConfig, match=r"learning_rate times weight_decay must be at most 1, got 1\.5"):
+    with pytest.raises(BadConfig, match=r"learning_rate must be at most 1 / weight_decay = 0\.333, got 0\.5"):
         Network(learning_rate=0.5, weight_decay=3)
 
 

@@ -41,7 +41,10 @@ def experiment(
     test_fraction: Annotated[float, typer.Option(help="Share of test images, where the source has no split.")] = 0.5,
     sensitivity: Annotated[bool, typer.Option(help="Vary m and b of NML, as the paper does.")] = True,
     pairs: Annotated[
-        str, typer.Option(help="Learning curves: numbers of pairs that ML, NML and the MLP head learn from alone.")
+        str,
+        typer.Option(
+            help="Learning curves of ml, nml, nml-deep, mlp-contrastive: numbers of pairs to learn from alone."
+        ),
     ] = "",
     wrong: Annotated[str, typer.Option(help="Percent of these pairs that are wrong; one curve for each.")] = "0",
     strips: Annotated[int, typer.Option(help="Queries that the report shows with their results.")] = 8,
@@ -60,6 +63,7 @@ def experiment(
     from trainer.experiment.config import ExperimentConfig, numbers
 
     dimensions, ks = numbers(d, "--d"), numbers(k, "--K")
+    counts, shares = numbers(pairs, "--pairs") if pairs else (), numbers(wrong, "--wrong", least=0)
     read = [
         read_named(name, _root(name, root)) if _is_name(name) else read_source(Path(name), root) for name in sources
     ]
@@ -77,8 +81,8 @@ def experiment(
         test_fraction=test_fraction,
         sensitivity=sensitivity,
         strips=strips,
-        pairs=numbers(pairs, "--pairs") if pairs else (),
-        wrong=numbers(wrong, "--wrong", least=0),
+        pairs=counts,
+        wrong=shares,
     )
     folders = [out] if len(read) == 1 else [out / Path(name).stem for name in sources]
     if len(set(folders)) < len(folders):

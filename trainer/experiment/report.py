@@ -162,8 +162,8 @@ def _costs(findings: Findings, scores: Scores) -> list[_Section]:
         _Section(
             "pairs",
             "Learning from pairs",
-            "Nothing known of the training images but so many pairs, half of them similar: how much a few verdicts of "
-            "people are worth, and what wrong ones cost.",
+            "Learned from so many pairs, half of them similar, and the images that they name, nothing else: what a few "
+            "verdicts of people are worth, and what wrong ones cost.",
             _charts(learning_curves(findings.pairs, scores), "charts first-wide"),
         ),
         _Section(

@@ -17,7 +17,7 @@ from embedding.process import use_threads
 from trainer.dataset import Source
 from trainer.errors import BadDataset
 from trainer.experiment.bench import Bench, Fit, Measured
-from trainer.experiment.config import ExperimentConfig
+from trainer.experiment.config import PAIR_METHODS, ExperimentConfig
 from trainer.experiment.facts import describe
 from trainer.experiment.folder import ExperimentFolder
 from trainer.experiment.report import write_report
@@ -36,8 +36,6 @@ __all__ = ["run_experiment"]
 _USUAL_D = 16
 # The rows of a strip, NML above ML.
 _STRIP_METHODS = ("nml", "ml")
-# What can learn from pairs and is worth a curve.
-_PAIR_METHODS = ("ml", "nml", "nml-deep", "mlp-contrastive")
 
 
 def run_experiment(
@@ -125,7 +123,7 @@ def _grid(config: ExperimentConfig) -> list[Fit]:
         d = _usual_d(config)
         points = [(parameter, value) for parameter, values in MOVED.items() for value in values]
         grid += [Fit("nml-sgd", d, seed, point) for point in points for seed in range(config.seeds)]
-    learners = [name for name in _PAIR_METHODS if name in config.methods]
+    learners = [name for name in PAIR_METHODS if name in config.methods]
     grid += [
         Fit(name, _usual_d(config), seed, pairs=(count, wrong / 100))
         for name in learners
@@ -180,7 +178,7 @@ def _findings(
         results=[row for measured in plain for row in measured.results],
         sensitivity=list(_sensitivity(done)),
         strips=_strips(plain, test, bench, _usual_d(config)),
-        skipped=_skipped(plain),
+        skipped=_skipped(done),
         command=shlex.join(["trainer", *sys.argv[1:]]),
         versions=library_versions(),
         cpu_s=sum(measured.cpu_s for measured in done),

@@ -37,9 +37,11 @@ class TrainingSet:
         return draw_pairs(self.known, count, generator(seed, "training pairs", 0))
 
     def as_pairs(self, count: int, wrong: float, seed: int) -> "TrainingSet":
-        """The same images with nothing known but so many pairs, drawn by class, a share of them wrong."""
-        pairs = self.drawn_pairs(count, seed)
-        return TrainingSet(self.features, pairs.with_wrong(wrong, generator(seed, "wrong pairs", 0)))
+        """Nothing known but so many pairs, drawn by class, a share of them wrong, and the images that they name."""
+        pairs = self.drawn_pairs(count, seed).with_wrong(wrong, generator(seed, "wrong pairs", 0))
+        named = np.zeros(len(self.features), bool)
+        named[pairs.left] = named[pairs.right] = True
+        return TrainingSet(self.features[named], pairs.within(named))
 
     @cached_property
     def chi2_kernel(self) -> FloatMatrix:
@@ -53,7 +55,7 @@ class TrainingSet:
         Raises: BadDataset where there are pairs instead of classes, or fewer than two classes are left.
         """
         if isinstance(self.known, PairIndices):
-            raise BadDataset("This method learns from classes, and the source has pairs: use ml, kml or nml.")
+            raise BadDataset("This method learns from classes, and the source has pairs: use ml, kml, nml or nml-deep.")
         features, labels = self.features, self.known
         if isinstance(labels, Membership):
             single = labels.single

@@ -47,6 +47,10 @@ def test_other_text_is_refused_by_name(text: str) -> None:
         {"wrong": ()},
         {"wrong": (10, 10)},
         {"wrong": (50,)},
+        {"wrong": (10,)},
+        {"pairs": (10**9,)},
+        {"pairs": (200,), "methods": ("pca",)},
+        {"pairs": (10,), "wrong": (0, 10)},
     ],
 )
 def test_what_makes_no_experiment_is_refused(change: dict[str, Any]) -> None:

@@ -1,0 +1,109 @@
+"""What `NetworkAdam` holds while it learns, and what becomes of it in the metric."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.decomposition import PCA
+
+from embedding.hellinger import HellingerNetwork
+from embedding.metric import FloatMatrix, l1_normalised, l2_normalised
+from trainer.config import Network, TrainConfig
+from trainer.evaluation import mean_precision_at_k
+from trainer.network import NetworkAdam
+from trainer.sampling import Labels, draw_pairs
+from trainer.standardised import spread, with_dropout
+from trainer.training_data import TrainingData
+
+SETTINGS = Network(
+    steps=150, hidden_units=32, learning_rate=0.01, weight_decay=0.5, feature_dropout=0.2, images_per_class=16
+)
+
+
+def loud_and_quiet(seed: int) -> tuple[FloatMatrix, Labels]:
+    """Fifteen features that move in threes and say nothing, two for each class that do: components see the former."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(150) % 3
+    x = rng.exponential(size=(150, 21))
+    x[:, :15] *= np.repeat(rng.gamma(2, 1, size=(150, 5)), 3, axis=1)
+    for label in range(3):
+        x[labels == label, 15 + 2 * label : 17 + 2 * label] += 2
+    return l1_normalised(x.astype(np.float32)), labels.astype(np.int64)
+
+
+def learner(kind: str, d: int = 3) -> NetworkAdam:
+    x, labels = loud_and_quiet(0)
+    known = labels if kind == "labels" else draw_pairs(labels, 2000, np.random.default_rng(0))
+    return NetworkAdam(TrainingData(x, known), TrainConfig(d=d, optimiser=SETTINGS), SETTINGS, "final")
+
+
+def score(metric: HellingerNetwork) -> float:
+    x, labels = loud_and_quiet(1)
+    return mean_precision_at_k(metric.embed(x), labels, 10)
+
+
+both_kinds = pytest.mark.parametrize("kind", ["labels", "pairs"])
+
+
+@both_kinds
+def test_it_learns_beyond_its_start(kind: str) -> None:
+    network = learner(kind)
+    before = score(network.metric())
+    network.advance(0, SETTINGS.steps)
+    assert score(network.metric()) > before + 0.15
+
+
+@both_kinds
+def test_the_metric_is_what_was_learned(kind: str) -> None:
+    """Standardisation is folded in: landmarks, constants and all."""
+    network = learner(kind)
+    network.advance(0, 60)
+    x, _ = loud_and_quiet(1)
+    with torch.no_grad():
+        expected = network._embed(torch.from_numpy((np.sqrt(x) - network._mean) / network._deviation)).numpy()
+    np.testing.assert_allclose(network.metric().embed(x), expected, atol=1e-5)
+
+
+def test_it_starts_at_principal_components() -> None:
+    x, _ = loud_and_quiet(0)
+    mean, deviation = spread(np.sqrt(x))
+    standardised = (np.sqrt(x) - mean) / deviation
+    expected = l2_normalised(PCA(3).fit_transform(standardised).astype(np.float32))
+    found = learner("labels").metric().embed(x)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)  # up to signs of components
+
+
+def test_components_have_mean_squared_length_1_and_zeros_where_there_are_none() -> None:
+    network = learner("labels", d=25)
+    columns = network._direct.numpy()
+    x, _ = loud_and_quiet(0)
+    standardised = (np.sqrt(x) - network._mean) / network._deviation
+    assert columns.shape == (21, 25)
+    assert not columns[:, 21:].any()
+    assert np.square(standardised @ columns).sum(1).mean() == pytest.approx(1, rel=1e-5)
+
+
+def test_images_that_are_all_the_same_end_in_one_place() -> None:
+    x = np.repeat(l1_normalised(np.random.default_rng(0).exponential(size=(1, 40)).astype(np.float32)), 30, axis=0)
+    data = TrainingData(x, np.arange(30) % 3)
+    network = NetworkAdam(data, TrainConfig(d=4, optimiser=SETTINGS), SETTINGS, "final")
+    network.advance(0, 20)
+    embeddings = network.metric().embed(x)
+    assert np.isfinite(embeddings).all()
+    np.testing.assert_array_equal(embeddings, np.repeat(embeddings[:1], 30, axis=0))
+
+
+def test_deviations_have_a_floor() -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(size=(500, 9)), np.full((500, 1), 3.0)], axis=1).astype(np.float32)
+    mean, deviation = spread(x)
+    np.testing.assert_allclose(mean, x.astype(np.float64).mean(0), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(deviation[:9], x[:, :9].std(0), rtol=1e-5)
+    assert deviation[9] == pytest.approx(0.1 * x.std(0).mean(), rel=1e-4)
+    np.testing.assert_array_equal(spread(np.full((5, 2), 0.3, np.float32))[1], [1, 1])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.999])
+def test_dropout_keeps_the_mean(share: float) -> None:
+    seen = with_dropout(torch.ones(400, 1000), share, np.random.default_rng(0))
+    assert seen.mean().item() == pytest.approx(1, abs=0.05)
+    assert (seen == 0).float().mean().item() == pytest.approx(min(share, 255 / 256), abs=0.01)
