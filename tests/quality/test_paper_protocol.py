@@ -39,7 +39,6 @@ PAPER = ("--paper", "--validation-fraction", "0")
         ("fmd", "16", "nml-deep", (), 73.5),
         ("fmd", "16", "nml", NML, 61.0),
         ("clothing10", "16", "nml-deep", (), 83.5),
-        ("clothing10", "16", "nml", NML, 75.0),
     ],
     ids=lambda value: "-".join(value).replace("--", "") if isinstance(value, tuple) else str(value),
 )

@@ -9,8 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from embedding.model_file import load_model
+from trainer.cli import app
+from trainer.errors import BadConfig
 
 QUICK = ("--d", "4", "--steps", "60", "--threads", "1", "--device", "cpu")
 
@@ -182,16 +185,8 @@ def test_a_broken_picture_does_not_stop_the_run(collection: Path, cache: Path, t
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--method", "deep"), "--method must be nml-deep or nml, got 'deep'"),
-        (("--method", "nml", "--optimiser", "newton"), "--optimiser must be mini-batch or one-pair, got 'newton'"),
-        (("--optimiser", "one-pair"), "--optimiser one-pair is of NML: add --method nml, or leave it out"),
-        (("--m", "0"), "--m 0.0 is of NML: add --method nml"),
-        (("--paper", "--method", "nml-deep"), "--paper means --method nml, got --method nml-deep"),
-        (("--paper", "--optimiser", "mini-batch"), "--paper means --optimiser one-pair, got --optimiser mini-batch"),
-        (("--learning-rate", "1"), "learning_rate must be at most 1 / weight_decay = 0.333, got 1.0"),
         (("--d", "0"), "d must be at least 1 and at most 4096, got 0"),
         (("--backbone", "resnet50"), "Unknown backbone 'resnet50'"),
-        (("--method", "nml", "--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -201,6 +196,27 @@ def test_mistakes_end_in_one_line(
     _, err = run(cache, "train", collection, "--out", tmp_path / "run", *arguments, code=2)
     assert f"error: {message}" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--method", "deep"), "--method must be nml-deep or nml, got 'deep'"),
+        (("--method", "nml", "--optimiser", "newton"), "--optimiser must be mini-batch or one-pair, got 'newton'"),
+        (("--optimiser", "one-pair"), "--optimiser one-pair is of NML: add --method nml, or leave it out"),
+        (("--m", "0"), "--m 0.0 is of NML: add --method nml"),
+        (("--paper", "--method", "nml-deep"), "--paper means --method nml, got --method nml-deep"),
+        (("--paper", "--optimiser", "mini-batch"), "--paper means --optimiser one-pair, got --optimiser mini-batch"),
+        (("--learning-rate", "1"), "learning_rate must be at most 1 / weight_decay = 0.333, got 1.0"),
+        (("--method", "nml", "--initialisation", "zeros"), "initialisation must be data-scaled or paper, got zeros"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_options_that_do_not_fit_are_named_at_once(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    """Before the source is looked at."""
+    result = CliRunner().invoke(app, ["train", str(tmp_path / "none"), "--out", str(tmp_path / "run"), *arguments])
+    assert isinstance(result.exception, BadConfig)
+    assert message in str(result.exception)
 
 
 def test_one_picture_in_two_classes_is_noted_and_left_out(collection: Path, cache: Path, tmp_path: Path) -> None:
