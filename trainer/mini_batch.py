@@ -9,7 +9,7 @@ from embedding.metric import Chi2Metric
 from trainer.config import MiniBatch, TrainConfig
 from trainer.initialisation import initial_landmarks
 from trainer.loss import balanced_mean, pair_hinge
-from trainer.progress import cosine, violation_rates
+from trainer.progress import cosine, means, violation_rates
 from trainer.sampling import PairIndices, batches_of, generator
 from trainer.training_data import TrainingData
 
@@ -37,8 +37,7 @@ class MiniBatchAdam:
         self._adam = torch.optim.Adam([self._landmarks], betas=_ADAM_BETAS)
 
     def advance(self, first: int, last: int) -> dict[str, float]:
-        reports = [self._step(step) for step in range(first, last)]
-        return {name: float(np.mean([report[name] for report in reports])) for name in reports[0]}
+        return means([self._step(step) for step in range(first, last)])
 
     def _step(self, step: int) -> dict[str, float]:
         settings, rng = self._settings, generator(self._config.seed, self._phase, step)

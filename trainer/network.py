@@ -13,7 +13,7 @@ from embedding.hellinger import HellingerNetwork
 from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
 from trainer.loss import pair_logistic, supervised_contrastive
 from trainer.pca import principal_components
-from trainer.progress import cosine, violation_rates
+from trainer.progress import cosine, means, violation_rates
 from trainer.sampling import PairIndices, batches_of, generator
 from trainer.standardised import spread, with_dropout
 from trainer.training_data import TrainingData
@@ -62,8 +62,7 @@ class NetworkAdam:
         return columns / np.float32(length)
 
     def advance(self, first: int, last: int) -> dict[str, float]:
-        reports = [self._step(step) for step in range(first, last)]
-        return {name: float(np.mean([report[name] for report in reports])) for name in reports[0]}
+        return means([self._step(step) for step in range(first, last)])
 
     def _step(self, step: int) -> dict[str, float]:
         settings, rng = self._settings, generator(self._config.seed, self._phase, step)
