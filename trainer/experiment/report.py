@@ -164,7 +164,7 @@ def _costs(findings: Findings, scores: Scores) -> list[_Section]:
             "Learning from pairs",
             "Learned from so many pairs, half of them similar, and the images that they name, nothing else: what a few "
             "verdicts of people are worth, and what wrong ones cost.",
-            _charts(learning_curves(findings.pairs, scores), "charts first-wide"),
+            _charts(learning_curves(findings.pairs, scores)),
         ),
         _Section(
             "sensitivity",

@@ -54,7 +54,7 @@ _LOOKS = {
     "ml": ("blue", "X"),
     "kml": ("violet", "P"),
     "nml-sgd": ("amber", "p"),
-    "nml-deep": ("ink", "*"),
+    "nml-deep": ("ink", "h"),
 }
 _LOSSES = {
     "contrastive": ("blue", "s"),
