@@ -21,11 +21,11 @@ from embedding.compiled import compiled
 from embedding.metric import (
     FloatMatrix,
     Normalisation,
-    check_features,
     check_parameters,
+    embed_in_blocks,
     l1_normalised,
     l2_normalised,
-    row_blocks,
+    parameters_of,
 )
 
 __all__ = ["HellingerNetwork"]
@@ -45,11 +45,8 @@ class HellingerNetwork:
     offset: FloatMatrix  # (d,), p
 
     def __post_init__(self) -> None:
-        check_parameters("units", self.units, dimensions=2)
-        check_parameters("unit_offset", self.unit_offset, dimensions=1)
-        check_parameters("weights", self.weights, dimensions=2)
-        check_parameters("direct", self.direct, dimensions=2)
-        check_parameters("offset", self.offset, dimensions=1)
+        for name, values in parameters_of(self).items():
+            check_parameters(name, values, dimensions=1 if name.endswith("offset") else 2)
         (feature_dim, hidden), d = self.units.shape, len(self.offset)
         expected = {"unit_offset": (hidden,), "weights": (d, hidden), "direct": (feature_dim, d)}
         for name, shape in expected.items():
@@ -68,14 +65,14 @@ class HellingerNetwork:
         return int(self.weights.shape[0])
 
     def embed(self, features: npt.ArrayLike) -> FloatMatrix:
-        checked = check_features(features, self.feature_dim)
-        embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
         units, weights, direct = (np.ascontiguousarray(part) for part in (self.units, self.weights, self.direct))
-        for rows in row_blocks(len(checked)):
-            histograms = l1_normalised(checked[rows])
-            _network(histograms, units, self.unit_offset, weights, direct, self.offset, embeddings[rows])
-            embeddings[rows] = l2_normalised(embeddings[rows])
-        return embeddings
+
+        def network(block: FloatMatrix) -> FloatMatrix:
+            outputs = np.empty((len(block), self.embedding_dim), np.float32)
+            _network(l1_normalised(block), units, self.unit_offset, weights, direct, self.offset, outputs)
+            return l2_normalised(outputs)
+
+        return embed_in_blocks(self, features, network)
 
 
 @compiled

@@ -4,7 +4,8 @@ A metric holds its own normalisation, so that nobody can forget it: l1 for the c
 linear ones.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -22,8 +23,10 @@ __all__ = [
     "Normalisation",
     "check_features",
     "check_parameters",
+    "embed_in_blocks",
     "l1_normalised",
     "l2_normalised",
+    "parameters_of",
     "row_blocks",
 ]
 
@@ -79,13 +82,13 @@ class Chi2Metric:
         return int(self.landmarks.shape[0])
 
     def embed(self, features: npt.ArrayLike) -> FloatMatrix:
-        checked = check_features(features, self.feature_dim)
         landmarks = torch.from_numpy(self.landmarks)
-        embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
-        for rows in row_blocks(len(checked)):
-            histograms = torch.from_numpy(l1_normalised(checked[rows]))
-            embeddings[rows] = shifted_chi2_kernel(histograms, landmarks).numpy()
-        return embeddings
+
+        def kernel(block: FloatMatrix) -> FloatMatrix:
+            values: FloatMatrix = shifted_chi2_kernel(torch.from_numpy(l1_normalised(block)), landmarks).numpy()
+            return values
+
+        return embed_in_blocks(self, features, kernel)
 
 
 @dataclass(frozen=True)
@@ -116,12 +119,31 @@ class LinearMetric:
         return int(self.weights.shape[0])
 
     def embed(self, features: npt.ArrayLike) -> FloatMatrix:
-        checked = check_features(features, self.feature_dim)
-        embeddings = np.empty((len(checked), self.embedding_dim), np.float32)
-        for rows in row_blocks(len(checked)):
+        def projection(block: FloatMatrix) -> FloatMatrix:
             # einsum, not BLAS: a matrix product there rounds differently for one row than for many
-            embeddings[rows] = np.einsum("nc,tc->nt", l2_normalised(checked[rows]), self.weights) + self.offset
-        return embeddings
+            values: FloatMatrix = np.einsum("nc,tc->nt", l2_normalised(block), self.weights) + self.offset
+            return values
+
+        return embed_in_blocks(self, features, projection)
+
+
+def embed_in_blocks(
+    metric: Metric, features: npt.ArrayLike, embed: Callable[[FloatMatrix], FloatMatrix]
+) -> FloatMatrix:
+    """What every metric's `embed` does: check the features, embed them a block at a time.
+
+    embed: features of a block (r, D), checked and not normalised -> (r, d). Raises: BadFeatures.
+    """
+    checked = check_features(features, metric.feature_dim)
+    embeddings = np.empty((len(checked), metric.embedding_dim), np.float32)
+    for rows in row_blocks(len(checked)):
+        embeddings[rows] = embed(checked[rows])
+    return embeddings
+
+
+def parameters_of(metric: Metric) -> dict[str, FloatMatrix]:
+    """The arrays that a metric consists of, by name: those that it is made from."""
+    return {part.name: getattr(metric, part.name) for part in fields(metric)}  # type: ignore[arg-type] # all are dataclasses
 
 
 def check_features(features: npt.ArrayLike, feature_dim: int) -> FloatMatrix:

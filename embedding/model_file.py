@@ -22,7 +22,7 @@ from embedding.backbone_identity import BackboneIdentity
 from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
 from embedding.hellinger import HellingerNetwork
-from embedding.metric import Chi2Metric, LinearMetric, Metric
+from embedding.metric import Chi2Metric, LinearMetric, Metric, parameters_of
 
 __all__ = ["FORMAT_VERSION", "Calibration", "Model", "load_model", "model_from_bytes", "save_model"]
 
@@ -30,6 +30,11 @@ FORMAT_VERSION = 1
 
 _METADATA_KEY = "samekind"
 _Tensors = dict[str, npt.NDArray[Any]]
+
+# What a file can hold, by the name in its manifest; the tensors are the fields.
+_METRICS: dict[str, type[Chi2Metric] | type[LinearMetric] | type[HellingerNetwork]] = {
+    kind.kernel: kind for kind in (Chi2Metric, LinearMetric, HellingerNetwork)
+}
 
 
 @dataclass(frozen=True)
@@ -181,24 +186,16 @@ def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:
 
 
 def _tensors_of(metric: Metric) -> _Tensors:
-    match metric:
-        case Chi2Metric(landmarks):
-            return {"landmarks": np.ascontiguousarray(landmarks)}
-        case LinearMetric(weights, offset):
-            return {"weights": np.ascontiguousarray(weights), "offset": np.ascontiguousarray(offset)}
-        case HellingerNetwork():
-            return {part.name: np.ascontiguousarray(getattr(metric, part.name)) for part in fields(metric)}
-    raise TypeError(f"No file form for {type(metric).__name__}.")
+    if metric.kernel not in _METRICS:
+        raise TypeError(f"No file form for {type(metric).__name__}.")
+    return {name: np.ascontiguousarray(values) for name, values in parameters_of(metric).items()}
 
 
 def _metric_of(kernel: str, tensors: _Tensors) -> Metric:
-    if kernel == Chi2Metric.kernel:
-        return Chi2Metric(tensors["landmarks"])
-    if kernel == LinearMetric.kernel:
-        return LinearMetric(tensors["weights"], tensors["offset"])
-    if kernel == HellingerNetwork.kernel:
-        return HellingerNetwork(**{part.name: tensors[part.name] for part in fields(HellingerNetwork)})
-    raise ValueError(f"unknown kernel {kernel!r}")
+    if kernel not in _METRICS:
+        raise ValueError(f"unknown kernel {kernel!r}")
+    kind = _METRICS[kernel]
+    return kind(**{part.name: tensors[part.name] for part in fields(kind)})
 
 
 def _as_json(manifest: Mapping[str, Any]) -> str:

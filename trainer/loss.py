@@ -13,8 +13,7 @@ def pair_hinge(squared_distances: torch.Tensor, similar: torch.Tensor, b: float,
     Source: Sharma and Schiele, ICCV 2015, the objective. Its sum equals pytorch-metric-learning's ContrastiveLoss with
     pos_margin = b - m and neg_margin = b + m on squared L2 distances.
     """
-    y = torch.where(similar, 1.0, -1.0).to(squared_distances.dtype)
-    return torch.relu(m - y * (b - squared_distances))
+    return torch.relu(m - _agreement(squared_distances, similar, b))
 
 
 def balanced_mean(losses: torch.Tensor, similar: torch.Tensor) -> torch.Tensor:
@@ -36,8 +35,13 @@ def pair_logistic(squared_distances: torch.Tensor, similar: torch.Tensor, b: flo
     Unlike the hinge on unit vectors it never stops to pull, and a wrong pair pulls with bounded force.
     squared_distances: (P,); similar: (P,) bool; returns a scalar.
     """
+    return softplus(-slope * _agreement(squared_distances, similar, b)).mean()
+
+
+def _agreement(squared_distances: torch.Tensor, similar: torch.Tensor, b: float) -> torch.Tensor:
+    """y (b - d2), (P,): how far a pair's distance lies on its own side of the threshold."""
     y = torch.where(similar, 1.0, -1.0).to(squared_distances.dtype)
-    return softplus(-y * slope * (b - squared_distances)).mean()
+    return y * (b - squared_distances)
 
 
 def supervised_contrastive(similarities: torch.Tensor, same: torch.Tensor, temperature: float) -> torch.Tensor:

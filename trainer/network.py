@@ -52,7 +52,7 @@ class NetworkAdam:
         """
         n, feature_dim = self._roots.shape
         some = rng.permutation(n)[:_PCA_IMAGES]
-        standardised = (self._roots[some] - self._mean) / self._deviation
+        standardised = self._standardised(some)
         columns = np.zeros((feature_dim, d), np.float32)
         if (standardised == standardised[0]).all():
             return columns
@@ -61,14 +61,19 @@ class NetworkAdam:
         length = np.sqrt(np.square(standardised @ columns).sum(1).mean())
         return columns / np.float32(length)
 
+    def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """What the network sees of these images: (r, D)."""
+        seen: npt.NDArray[np.float32] = (self._roots[rows] - self._mean) / self._deviation
+        return seen
+
     def advance(self, first: int, last: int) -> dict[str, float]:
         return means([self._step(step) for step in range(first, last)])
 
     def _step(self, step: int) -> dict[str, float]:
         settings, rng = self._settings, generator(self._config.seed, self._phase, step)
         batch = self._sampler.batch(rng)
-        standardised = (self._roots[batch.rows] - self._mean) / self._deviation  # (r, D)
-        embeddings = self._embed(with_dropout(torch.from_numpy(standardised), settings.feature_dropout, rng))
+        x = torch.from_numpy(self._standardised(batch.rows))
+        embeddings = self._embed(with_dropout(x, settings.feature_dropout, rng))
         similarities = embeddings @ embeddings.T  # (r, r)
         left, right = torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)
         distances = 2 - 2 * similarities[left, right]  # (P,), of unit vectors

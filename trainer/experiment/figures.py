@@ -148,6 +148,12 @@ def _cost_chart(scores: Scores, name: str, unit: str, chart_name: str, cost: Cal
     return Chart(chart_name, name, f"{unit}: {'; '.join(sentences)}.", _RIVALS, figure)
 
 
+def _line(measured: Sequence[tuple[float, float]]) -> _Points:
+    """Points (x, mprec) of several seeds as a line: each x once, without those that gave no number."""
+    found = ((x, spread(mprec for other, mprec in measured if other == x)) for x in sorted({x for x, _ in measured}))
+    return [(x, mean) for x, mean in found if mean]
+
+
 @drawing
 def sensitivity(points: Sequence[SensitivityPoint], K: int) -> list[Chart]:
     """mprec@K against each parameter that was moved, in a common y range; a log axis if it spans decades."""
@@ -171,10 +177,7 @@ def learning_curves(points: Sequence[PairsPoint], scores: Scores) -> list[Chart]
 def _learning_curve(points: Sequence[PairsPoint], wrong: int, scores: Scores) -> Chart | None:
     lines = {}
     for method in ordered(point.method for point in points):
-        own = [point for point in points if (point.method, point.wrong) == (method, wrong)]
-        counts = sorted({point.pairs for point in own})
-        found = [(count, spread(point.mprec for point in own if point.pairs == count)) for count in counts]
-        if line := [(float(count), measured) for count, measured in found if measured]:
+        if line := _line([(p.pairs, p.mprec) for p in points if (p.method, p.wrong) == (method, wrong)]):
             lines[method] = line
     if not lines:
         return None
@@ -198,9 +201,7 @@ def _learning_curve(points: Sequence[PairsPoint], wrong: int, scores: Scores) ->
 
 def _parameter(name: str, points: Sequence[SensitivityPoint], K: int) -> Chart | None:
     """One parameter's line; None where no value gave a number."""
-    values = sorted({point.value for point in points if point.parameter == name})
-    found = [(value, spread(p.mprec for p in points if (p.parameter, p.value) == (name, value))) for value in values]
-    line = [(value, measured) for value, measured in found if measured]
+    line = _line([(p.value, p.mprec) for p in points if p.parameter == name])
     if not line:
         return None
     values = [value for value, _ in line]

@@ -1,10 +1,8 @@
 """What most methods have learned: a metric of the package `embedding`, which a model file can carry."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from embedding.metric import Metric
+from embedding.metric import Metric, parameters_of
 from trainer.evaluation import Distance
 from trainer.methods.method import FloatMatrix
 
@@ -22,8 +20,7 @@ class MetricFitted:
 
     @property
     def parameters(self) -> int:
-        arrays = [getattr(self.metric, part.name) for part in fields(self.metric)]  # type: ignore[arg-type]
-        return sum(np.size(array) for array in arrays)
+        return sum(array.size for array in parameters_of(self.metric).values())
 
     def embed(self, features: FloatMatrix) -> FloatMatrix:
         return self.metric.embed(features)
