@@ -85,7 +85,10 @@ def _trained(images: Path, runs: Path) -> Path:
         return model
     if (folder / "config.json").exists():
         folder.rename(folder.with_name(f"{folder.name}-{time.strftime('%Y%m%d-%H%M%S')}"))
-    run("trainer", "train", str(images), "--out", str(folder), "--test-fraction", _TEST_FRACTION)
+    # The defaults as they are: nobody should wait for a choice between settings before seeing anything.
+    run(
+        "trainer", "train", str(images), "--out", str(folder), "--test-fraction", _TEST_FRACTION, "--method", "nml-deep"
+    )
     return model
 
 

@@ -27,6 +27,9 @@ from trainer.options import (
 
 __all__ = ["main"]
 
+# Enough for all members of the family on some thousand images.
+_TIME_BUDGET = 120.0
+
 app = typer.Typer(
     help="Learn what 'the same kind' means from images in class folders, from a CSV, or from pairs.",
     no_args_is_help=True,
@@ -42,7 +45,14 @@ def train(
     root: Root = None,
     d: Annotated[int, typer.Option("--d", help="Embedding dimensions; 4 d bytes a picture.")] = 16,
     method: Annotated[
-        str | None, typer.Option(help="nml-deep, or nml (the paper's one layer) [default: nml-deep].")
+        str | None,
+        typer.Option(
+            help="nml-deep; nml (the paper's one layer); auto: what is best on held-out images, nml-deep where it is "
+            "even [default: auto; nml-deep with --steps or --learning-rate]."
+        ),
+    ] = None,
+    time_budget: Annotated[
+        float | None, typer.Option(help=f"auto: seconds for trying others than nml-deep [default: {_TIME_BUDGET:g}].")
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's SGD: --method nml --optimiser one-pair.")] = False,
     optimiser: Annotated[str | None, typer.Option(help="NML: mini-batch, or one-pair [default: mini-batch].")] = None,
@@ -76,8 +86,9 @@ def train(
         test_fraction=test_fraction,
         seed=seed,
         **_learning(
-            _agreed("nml", method, "--method") if paper else method or "nml-deep",
+            _agreed("nml", method, "--method") if paper else method,
             _agreed("one-pair", optimiser, "--optimiser") if paper else optimiser,
+            time_budget,
             common={"steps": steps, "learning_rate": learning_rate},
             margin=m,
             nml={"b": b, "initialisation": initialisation},
@@ -98,7 +109,10 @@ def train(
         cache_folder(cache),
         resume=resume,
     )
-    validation = model.training["validation"]
+    validation = dict(model.training["validation"])
+    for member in validation.pop("compared", []):
+        ahead = "" if member["name"] == "default" else " ({difference:+.4f} ± {standard_error:.4f})".format(**member)
+        typer.echo(f"validation tried {member['name']}: {member['mean']:.4f}{ahead}")
     for name, value in validation.items():
         typer.echo(f"validation {name}: {value:.4g}" if isinstance(value, float) else f"validation {name}: {value}")
     typer.echo(f"model {model.version}: {Run(out).model_path}")
@@ -163,23 +177,45 @@ def _agreed(value: str, given: str | None, option: str) -> str:
 
 
 def _learning(
-    method: str, optimiser: str | None, common: dict[str, Any], margin: float | None, nml: dict[str, Any]
+    method: str | None,
+    optimiser: str | None,
+    time_budget: float | None,
+    common: dict[str, Any],
+    margin: float | None,
+    nml: dict[str, Any],
 ) -> dict[str, Any]:
     """The fields of TrainConfig that say how to learn. None: not given. Raises: BadConfig."""
     from trainer.config import MiniBatch, Network, OnePair
 
-    if method == "nml-deep":
+    for_all = _given(common)
+    method = method or ("nml-deep" if for_all else "auto")
+    if method not in ("auto", "nml-deep", "nml"):
+        raise BadConfig(f"--method must be auto, nml-deep or nml, got {method!r}.")
+    if method == "auto":
+        if for_all:
+            name, value = next(iter(for_all.items()))
+            raise BadConfig(f"--method auto chooses {name} itself: leave {_option(name)} {value} out.")
+    elif time_budget is not None:
+        raise BadConfig(f"--time-budget {time_budget:g} is of --method auto, got --method {method}: leave one out.")
+    if method != "nml":
         for name, value in {"optimiser": optimiser, "m": margin, **nml}.items():
             if value is not None:
-                raise BadConfig(f"--{name} {value} is of NML: add --method nml, or leave it out.")
-        return {"optimiser": replace(Network(), **_given(common))}
-    if method != "nml":
-        raise BadConfig(f"--method must be nml-deep or nml, got {method!r}.")
+                raise BadConfig(f"{_option(name)} {value} is of NML: add --method nml, or leave it out.")
+        network = {"optimiser": replace(Network(), **for_all)}
+        return (
+            network
+            if method == "nml-deep"
+            else network | {"time_budget": _TIME_BUDGET if time_budget is None else time_budget}
+        )
     kinds: dict[str, MiniBatch | OnePair] = {"mini-batch": MiniBatch(), "one-pair": OnePair()}
     name = optimiser or "mini-batch"
     if name not in kinds:
         raise BadConfig(f"--optimiser must be mini-batch or one-pair, got {name!r}.")
-    return {"optimiser": replace(kinds[name], **_given(common | {"m": margin})), **_given(nml)}
+    return {"optimiser": replace(kinds[name], **for_all, **_given({"m": margin})), **_given(nml)}
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

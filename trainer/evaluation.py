@@ -22,6 +22,7 @@ __all__ = [
     "mean_precisions",
     "nearest_others",
     "pair_auc",
+    "precision_of_queries",
     "squared_distances",
 ]
 
@@ -52,11 +53,24 @@ def mean_precision_at_k(vectors: npt.NDArray[np.float32], known: Labels | Member
 
 def mean_precisions(nearest: Indices, known: Labels | Membership, ks: Sequence[int]) -> dict[int, float]:
     """mprec@K for several K from one ranking: nearest (n, >= max K or all the others), K -> value in [0, 1]."""
+    relevant = _relevant(nearest, known)
+    return {k: _mean_over_classes(_precision(relevant, k), known) for k in ks}
+
+
+def precision_of_queries(nearest: Indices, known: Labels | Membership, k: int) -> npt.NDArray[np.float64]:
+    """The share of right ones among the K nearest of each query, (n,). nearest: (n, >= K or all the others)."""
+    return _precision(_relevant(nearest, known), k)
+
+
+def _relevant(nearest: Indices, known: Labels | Membership) -> npt.NDArray[np.bool_]:
+    """Whether each result shares a class with its query, (n, k)."""
     queries = np.repeat(np.arange(len(nearest)), nearest.shape[1]).reshape(nearest.shape)
-    relevant = are_similar(known, nearest, queries)  # (n, k)
-    found = np.cumsum(relevant, axis=1)
-    precisions = {k: found[:, min(k, nearest.shape[1]) - 1] / min(k, nearest.shape[1]) for k in ks}
-    return {k: _mean_over_classes(precision, known) for k, precision in precisions.items()}
+    return are_similar(known, nearest, queries)
+
+
+def _precision(relevant: npt.NDArray[np.bool_], k: int) -> npt.NDArray[np.float64]:
+    precision: npt.NDArray[np.float64] = relevant[:, :k].mean(1)
+    return precision
 
 
 def _mean_over_classes(precision: npt.NDArray[np.float64], known: Labels | Membership) -> float:

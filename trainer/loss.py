@@ -1,9 +1,8 @@
-"""Losses on pairs and on batches: the paper's hinge, a logistic one, and the supervised contrastive loss."""
+"""Losses on pairs and on batches: the paper's hinge, generalised cross entropy, and the supervised contrastive loss."""
 
 import torch
-from torch.nn.functional import softplus
 
-__all__ = ["balanced_mean", "pair_hinge", "pair_logistic", "supervised_contrastive"]
+__all__ = ["balanced_mean", "pair_cross_entropy", "pair_hinge", "supervised_contrastive"]
 
 
 def pair_hinge(squared_distances: torch.Tensor, similar: torch.Tensor, b: float, m: float) -> torch.Tensor:
@@ -29,13 +28,19 @@ def balanced_mean(losses: torch.Tensor, similar: torch.Tensor) -> torch.Tensor:
     return total
 
 
-def pair_logistic(squared_distances: torch.Tensor, similar: torch.Tensor, b: float, slope: float) -> torch.Tensor:
-    """Mean over pairs of log(1 + exp(-y slope (b - d2))), y = +1 for similar and -1 for dissimilar ones.
+def pair_cross_entropy(
+    squared_distances: torch.Tensor, similar: torch.Tensor, b: float, slope: float, q: float
+) -> torch.Tensor:
+    """Mean over pairs of (1 - p^q) / q with p = 1 / (1 + exp(-y slope (b - d2))), the probability of what the pair is
+    said to be; y = +1 for similar and -1 for dissimilar ones.
 
-    Unlike the hinge on unit vectors it never stops to pull, and a wrong pair pulls with bounded force.
+    q in (0, 1]: near 0 it is the logistic loss -log p, whose force on a pair grows the more the pair contradicts the
+    embedding; with 1 that force ends in 0, so that pairs that are plainly wrong are given up.
     squared_distances: (P,); similar: (P,) bool; returns a scalar.
+    Source: Zhang and Sabuncu, NeurIPS 2018, equation 6 (generalised cross entropy).
     """
-    return softplus(-slope * _agreement(squared_distances, similar, b)).mean()
+    p = torch.sigmoid(slope * _agreement(squared_distances, similar, b))
+    return ((1 - p**q) / q).mean()
 
 
 def _agreement(squared_distances: torch.Tensor, similar: torch.Tensor, b: float) -> torch.Tensor:

@@ -11,7 +11,7 @@ from torch.nn.functional import normalize
 
 from embedding.hellinger import HellingerNetwork
 from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
-from trainer.loss import pair_logistic, supervised_contrastive
+from trainer.loss import pair_cross_entropy, supervised_contrastive
 from trainer.pca import principal_components
 from trainer.progress import cosine, means, violation_rates
 from trainer.sampling import PairIndices, batches_of, generator
@@ -25,6 +25,11 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 # Of the loss on given pairs: how steeply the probability of "similar" falls with squared distance.
 _SLOPE = 5.0
+# Of the same loss: how far it gives up pairs that contradict all others.
+_Q = 0.7
+
+# Fewer pairs than this hold the network nearer to its start: down to the least number the decay grows by this power.
+_MANY_PAIRS, _FEWEST_PAIRS, _DECAY_POWER = 10_000, 100, 0.6
 
 # Images that PCA learns from at most.
 _PCA_IMAGES = 10_000
@@ -43,7 +48,7 @@ class NetworkAdam:
         self._parameters = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
         self._direct = torch.from_numpy(self._components(config.d, rng))  # (D, d)
         self._adam = torch.optim.AdamW(
-            self._parameters.values(), betas=_ADAM_BETAS, weight_decay=settings.weight_decay, fused=True
+            self._parameters.values(), betas=_ADAM_BETAS, weight_decay=_weight_decay(data, settings), fused=True
         )
 
     def _components(self, d: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
@@ -79,7 +84,7 @@ class NetworkAdam:
         distances = 2 - 2 * similarities[left, right]  # (P,), of unit vectors
         similar = torch.from_numpy(batch.pairs.similar)
         if self._from_pairs:
-            loss = pair_logistic(distances, similar, UNIT_THRESHOLD, _SLOPE)
+            loss = pair_cross_entropy(distances, similar, UNIT_THRESHOLD, _SLOPE, _Q)
         else:
             same = torch.zeros(similarities.shape, dtype=torch.bool)
             same[left, right] = same[right, left] = similar
@@ -119,6 +124,15 @@ class NetworkAdam:
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(state[name]))
             self._adam.state[parameter] = {moment: torch.from_numpy(state[f"{name}.{moment}"]) for moment in _MOMENTS}
+
+
+def _weight_decay(data: TrainingData, settings: Network) -> float:
+    """That of the settings, for few pairs several times as much: up to 95 at the settings' own 6."""
+    if not isinstance(data.known, PairIndices):
+        return settings.weight_decay
+    count = min(max(len(data.known), _FEWEST_PAIRS), _MANY_PAIRS)
+    more: float = (_MANY_PAIRS / count) ** _DECAY_POWER
+    return min(settings.weight_decay * more, 1 / settings.learning_rate)
 
 
 def _start(feature_dim: int, hidden: int, d: int, rng: np.random.Generator) -> dict[str, torch.Tensor]:

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +12,17 @@ import numpy.typing as npt
 from embedding.backbone import Backbone
 from embedding.metric import Metric, l1_normalised
 from embedding.model_file import Calibration, Model, load_model, save_model
-from trainer.calibration import fit_calibration
+from trainer.choice import choose, family, forget_tries
 from trainer.config import TrainConfig
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset, RunFolderError
-from trainer.evaluation import all_pairs, mean_precision_at_k, pair_auc, squared_distances
 from trainer.fit import fit_metric
 from trainer.image_set import ImageSet, load_image_set
-from trainer.membership import Membership
 from trainer.run import Run, library_versions
-from trainer.sampling import Labels, PairIndices, draw_pairs, generator
+from trainer.sampling import PairIndices
 from trainer.training_data import TrainingData
 
 __all__ = ["fingerprint", "train"]
-
-# Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
-# similar: of many classes a plain sample would hold hardly any.
-_MEASURED_PAIRS = 200_000
 
 
 def train(
@@ -37,8 +30,8 @@ def train(
 ) -> Model:
     """Run the two phases and write the model file into the run folder.
 
-    "validation" learns from part of the images and is measured on the rest, once: that gives the metrics and the
-    calibration. "final" learns from all of them; its model is the result.
+    "validation" learns from part of the images and is measured on the rest: that gives the metrics and the calibration,
+    and with a time budget the settings. "final" learns from all of them; its model is the result.
 
     Raises: BadDataset, RunFolderError.
     """
@@ -53,8 +46,10 @@ def train(
     measured = run.read_json("validation.json")
     if measured is None:
         out = held_out(images.digests, images.strata, config.validation_fraction, "validation")
-        measured = _measure_held_out(data, out, config, run)
+        measured = _chosen(data, out, config, run)
         run.write_json("validation.json", measured)
+    forget_tries(run)
+    config = _member(config, measured, run)
     metric = fit_metric(data, config, run, "final")
     model = _model(metric, backbone, config, data, measured)
     save_model(model, run.model_path)
@@ -87,6 +82,15 @@ def _model(
     )
 
 
+def _member(config: TrainConfig, measured: Mapping[str, Any], run: Run) -> TrainConfig:
+    members, name = family(config), measured.get("chosen")
+    if name not in members:
+        raise RunFolderError(
+            f"{run.folder}/validation.json chose {name!r}, which is not there: start a new run folder."
+        )
+    return members[name]
+
+
 def _training_data(images: ImageSet) -> TrainingData:
     histograms = l1_normalised(images.features.astype(np.float32))
     data = TrainingData(histograms, images.known)
@@ -97,42 +101,18 @@ def _training_data(images: ImageSet) -> TrainingData:
     return data
 
 
-def _measure_held_out(data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig, run: Run) -> dict[str, Any]:
-    """Fit on the rest, measure on the held-out images. Without enough of them the answer says so and is empty."""
+def _chosen(data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig, run: Run) -> dict[str, Any]:
+    """What learning from the rest gave on the held-out images. Without enough of them the answer says so."""
     inside, outside = data.within(~out), data.within(out)
     if not (inside.learnable and outside.learnable):
-        return {"held_out_images": int(out.sum()), "note": "too few held-out images or pairs to measure on"}
-    embeddings = fit_metric(inside, config, run, "validation").embed(outside.histograms)
-    labels = None if isinstance(outside.known, PairIndices) else outside.known
-    pairs = _measured_pairs(outside, config.seed)
-    distances = squared_distances(embeddings, pairs)
-    calibration = fit_calibration(distances, pairs.similar)
-    near = distances < (config.threshold if calibration is None else calibration.threshold)
-    return {
-        "held_out_images": int(out.sum()),
-        "held_out_pairs": len(pairs),
-        **({} if labels is None else _held_out_mprec(embeddings, labels)),
-        "pair_auc": pair_auc(distances, pairs.similar),
-        "similar_below_b": float(near[pairs.similar].mean()),
-        "dissimilar_below_b": float(near[~pairs.similar].mean()),
-        "calibration": None if calibration is None else asdict(calibration),
-    }
-
-
-def _held_out_mprec(embeddings: npt.NDArray[np.float32], known: Labels | Membership) -> dict[str, float]:
-    """mprec@10, or at a lower K where a held-out class is smaller and could not fill ten places."""
-    sizes = known.matrix.sum(0) if isinstance(known, Membership) else np.bincount(known)
-    k = max(1, min(10, int(sizes[sizes > 0].min()) - 1))
-    return {f"mprec_at_{k}": mean_precision_at_k(embeddings, known, k)}
-
-
-def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
-    if isinstance(data.known, PairIndices):
-        return data.known
-    n = len(data.known)
-    if n * (n - 1) // 2 <= _MEASURED_PAIRS:
-        return all_pairs(data.known)
-    return draw_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
+        return {
+            "chosen": "default",
+            "held_out_images": int(out.sum()),
+            "note": "too few held-out images or pairs to measure on",
+        }
+    choice = choose(inside, outside, config, run)
+    compared = {"compared": choice.compared} if len(choice.compared) > 1 else {}
+    return {"chosen": choice.name, **choice.measured, **compared}
 
 
 def fingerprint(images: ImageSet) -> str:

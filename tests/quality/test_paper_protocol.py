@@ -26,6 +26,8 @@ def table(source: Path, folder: Path, *settings: str) -> dict[str, float]:
 
 
 NML = ("--method", "nml")
+# What the choice ends with on these sets; it is made once, on the smallest.
+DEEP = ("--method", "nml-deep")
 # The paper's SGD makes 10^6 steps; without held-out images it makes them once.
 PAPER = ("--paper", "--validation-fraction", "0")
 
@@ -33,12 +35,12 @@ PAPER = ("--paper", "--validation-fraction", "0")
 @pytest.mark.parametrize(
     ("name", "d", "method", "settings", "least"),
     [
-        ("scene15", "8", "nml-deep", (), 88.5),
+        ("scene15", "8", "nml-deep", DEEP, 88.5),
         ("scene15", "8", "nml", NML, 86.0),
         ("scene15", "8", "nml", PAPER, 86.0),
         ("fmd", "16", "nml-deep", (), 73.5),
         ("fmd", "16", "nml", NML, 61.0),
-        ("clothing10", "16", "nml-deep", (), 83.5),
+        ("clothing10", "16", "nml-deep", DEEP, 83.5),
     ],
     ids=lambda value: "-".join(value).replace("--", "") if isinstance(value, tuple) else str(value),
 )

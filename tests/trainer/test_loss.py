@@ -5,7 +5,7 @@ import torch
 from pytorch_metric_learning.losses import SupConLoss
 from torch.nn.functional import normalize
 
-from trainer.loss import balanced_mean, pair_hinge, pair_logistic, supervised_contrastive
+from trainer.loss import balanced_mean, pair_cross_entropy, pair_hinge, supervised_contrastive
 
 B, M = 0.1, 0.02
 
@@ -43,17 +43,23 @@ def test_balanced_mean_by_hand() -> None:
     assert balanced_mean(losses[:3], similar[:3]) == 3
 
 
-def test_logistic_by_hand() -> None:
+def test_cross_entropy_by_hand() -> None:
     distances, similar = torch.tensor([0.5, 3.0, 1.0]), torch.tensor([True, False, False])
-    expected = (math.log(1 + math.exp(-5 * 0.5)) + math.log(1 + math.exp(-5 * 2.0)) + math.log(2)) / 3
-    assert pair_logistic(distances, similar, b=1.0, slope=5.0).item() == pytest.approx(expected)
+    p = [1 / (1 + math.exp(-5 * 0.5)), 1 / (1 + math.exp(-5 * 2.0)), 0.5]
+    for q in (0.5, 1.0):
+        expected = sum((1 - value**q) / q for value in p) / 3
+        assert pair_cross_entropy(distances, similar, b=1.0, slope=5.0, q=q).item() == pytest.approx(expected)
+    logistic = -sum(map(math.log, p)) / 3
+    assert pair_cross_entropy(distances, similar, b=1.0, slope=5.0, q=1e-3).item() == pytest.approx(logistic, rel=1e-2)
 
 
-def test_a_wrong_pair_pulls_with_bounded_force() -> None:
-    distances = torch.tensor([4.0, 0.0], requires_grad=True)
-    pair_logistic(distances, torch.tensor([True, False]), b=1.0, slope=5.0).backward()  # type: ignore[no-untyped-call]
+def test_a_pair_that_contradicts_everything_is_given_up() -> None:
+    """At distance 4 a similar pair hardly pulls any more; near the threshold it does."""
+    distances = torch.tensor([4.0, 1.2], requires_grad=True)
+    loss = pair_cross_entropy(distances, torch.tensor([True, True]), b=1.0, slope=5.0, q=0.7)
+    loss.backward()  # type: ignore[no-untyped-call]
     assert distances.grad is not None
-    assert distances.grad.abs().max() <= 5 / 2
+    assert 0 < distances.grad[0] < distances.grad[1] / 1000
 
 
 @pytest.mark.parametrize("temperature", [0.1, 0.3])

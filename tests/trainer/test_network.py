@@ -10,7 +10,7 @@ from embedding.metric import FloatMatrix, l1_normalised, l2_normalised
 from trainer.config import Network, TrainConfig
 from trainer.evaluation import mean_precision_at_k
 from trainer.network import NetworkAdam
-from trainer.sampling import Labels, draw_pairs
+from trainer.sampling import Labels, PairIndices, draw_pairs
 from trainer.standardised import spread, with_dropout
 from trainer.training_data import TrainingData
 
@@ -61,6 +61,21 @@ def test_the_metric_is_what_was_learned(kind: str) -> None:
     with torch.no_grad():
         expected = network._embed(torch.from_numpy((np.sqrt(x) - network._mean) / network._deviation)).numpy()
     np.testing.assert_allclose(network.metric().embed(x), expected, atol=1e-5)
+
+
+def test_few_pairs_hold_the_network_nearer_to_its_start() -> None:
+    x, labels = loud_and_quiet(0)
+
+    def decay(known: Labels | PairIndices) -> float:
+        network = NetworkAdam(TrainingData(x, known), TrainConfig(d=3, optimiser=SETTINGS), SETTINGS, "final")
+        return float(network._adam.param_groups[0]["weight_decay"])
+
+    by_count = {
+        count: decay(draw_pairs(labels, count, np.random.default_rng(0))) for count in (20, 100, 1000, 10_000, 20_000)
+    }
+    usual = SETTINGS.weight_decay
+    assert decay(labels) == by_count[10_000] == by_count[20_000] == usual
+    assert usual < by_count[1000] < by_count[100] == by_count[20] == pytest.approx(usual * 100**0.6)
 
 
 def test_it_starts_at_principal_components() -> None:

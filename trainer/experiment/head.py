@@ -1,18 +1,18 @@
 """The report's head: what was run, on what, with the numbers that matter most; and what did not go well."""
 
 from trainer.experiment.markup import bullets, escaped, isolated, spread_html
-from trainer.experiment.names import is_raw, title
+from trainer.experiment.names import OURS, is_raw, title
 from trainer.experiment.results import Findings, ImageSetFacts
 from trainer.experiment.scores import Scores
 
 __all__ = ["head_html", "oddities_html"]
 
-_TILES = ("nml", "ml", "raw-l2")
+_TILES = ("nml-deep", "nml", "ml", "raw-l2")
 _MANY = 12  # more than these are folded away
 
 
 def head_html(findings: Findings, scores: Scores) -> str:
-    """Title, the scores of NML, ML and raw features, and the facts of the run."""
+    """Title, the scores of deep NML, NML, ML and raw features, and the facts of the run."""
     facts = findings.facts
     return (
         f'<header><p class="kicker">Retrieval by category</p><h1>{isolated(facts.name)}</h1>'
@@ -28,7 +28,7 @@ def _tile(scores: Scores, method: str, feature_dim: int) -> str:
     if measured is None:
         return ""
     size = f"D = {feature_dim:,}" if is_raw(method) else f"d = {scores.main_d}"
-    css = "tile ours" if method == "nml" else "tile"
+    css = "tile ours" if method in OURS else "tile"
     return (
         f'<p class="{css}"><span>{isolated(title(method))}, {size}</span> <b>{spread_html(measured)}</b> '
         f"<span>mprec@{scores.main_k}, percent</span></p>"

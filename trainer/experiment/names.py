@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from trainer.methods.registry import METHODS
 
-__all__ = ["NORMALISATION", "Group", "groups", "is_raw", "ordered", "panels", "title"]
+__all__ = ["NORMALISATION", "OURS", "Group", "groups", "is_other", "is_raw", "ordered", "panels", "title"]
 
 # Beside their l2-normalised selves, raw features are compared in the ways that the chi2 kernel stands for.
 NORMALISATION = {"raw-l2": ("l2", "Euclidean"), "raw-l1": ("l1", "l1"), "raw-chi2": ("l1", "χ²")}
+
+# What the trainer learns: marked in tables, and compared with all that it does not.
+OURS = ("nml", "nml-deep")
 
 _LEARNED = ("pca", "lda", "nca", "lmnn-s", "lmnn-r")
 _PAPER = ("ml", "kml", "nml", "nml-sgd", "nml-deep")
@@ -38,6 +41,11 @@ def ordered(methods: Iterable[str]) -> list[str]:
 def is_raw(method: str) -> bool:
     """Raw features keep their D: one result, whatever d the others are asked for."""
     return method.startswith("raw-")
+
+
+def is_other(method: str) -> bool:
+    """Whether it learns and is none of NML's kinds: what NML has to be measured against."""
+    return not is_raw(method) and not method.startswith("nml")
 
 
 def groups(methods: Iterable[str]) -> list[Group]:

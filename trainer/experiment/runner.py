@@ -34,8 +34,8 @@ __all__ = ["run_experiment"]
 
 # Where the paper shows curves over K and pictures; the nearest of the given d takes its place.
 _USUAL_D = 16
-# The rows of a strip, NML above ML.
-_STRIP_METHODS = ("nml", "ml")
+# The rows of a strip.
+_STRIP_METHODS = ("nml-deep", "nml", "ml")
 
 
 def run_experiment(

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from trainer.experiment.names import is_raw, ordered
+from trainer.experiment.names import is_other, is_raw, ordered
 from trainer.experiment.results import Result
 
 __all__ = ["Costs", "Scores", "Spread", "nearest", "spread"]
@@ -91,6 +91,13 @@ class Scores:
         """Of mprec@K in percent points, seed by seed; None without a seed that both have."""
         ours, theirs = self.by_seed(method, d, K), self.by_seed(other, d, K)
         return spread(ours[seed] - theirs[seed] for seed in ours if seed in theirs)
+
+    def best_other(self, d: int) -> str | None:
+        """The method with the best mean mprec at this d that is none of NML's kinds."""
+        means = {
+            name: found.mean for name in self.methods if is_other(name) and (found := self.mprec(name, d, self.main_k))
+        }
+        return max(means, key=lambda name: means[name], default=None)
 
     def costs(self, method: str, d: int) -> Costs | None:
         """Of one fit; None where nothing was fitted."""

@@ -17,7 +17,7 @@ __all__ = ["strips_html"]
 
 _SIDE = 96  # pixels
 _QUALITY = 74
-_SHOWN_FIRST = ("nml", "ml")
+_SHOWN_FIRST = ("nml-deep", "nml", "ml")
 
 
 def strips_html(strips: Sequence[Strip]) -> str:

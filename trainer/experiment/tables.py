@@ -4,10 +4,18 @@ import math
 from collections.abc import Callable, Sequence
 
 from trainer.experiment.markup import MISSING, cell, escaped, head_cell, isolated, row, spread_html, table
-from trainer.experiment.names import NORMALISATION, Group, groups, is_raw, title
+from trainer.experiment.names import NORMALISATION, OURS, Group, groups, is_raw, title
 from trainer.experiment.scores import Costs, Scores, Spread
 
-__all__ = ["MEASURED_AGAINST_ML", "nml_against_ml", "normalisation_table", "summary_table", "timing_table", "verdicts"]
+__all__ = [
+    "MEASURED_AGAINST_ML",
+    "deep_against_best",
+    "nml_against_ml",
+    "normalisation_table",
+    "summary_table",
+    "timing_table",
+    "verdicts",
+]
 
 MEASURED_AGAINST_ML = ("nml", "nml-sgd")
 _SHOWN_KS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -44,7 +52,7 @@ def _summary_group(scores: Scores, group: Group, best: dict[int, str], feature_d
             ]
         else:
             cells = [_summary_cell(scores.mprec(method, d, scores.main_k), best[d]) for d in best]
-        rows.append(row([name, *cells], "ours" if method == "nml" else ""))
+        rows.append(row([name, *cells], "ours" if method in OURS else ""))
     return rows
 
 
@@ -83,19 +91,43 @@ def nml_against_ml(scores: Scores) -> str:
     for d in sorted({d for by_d in found.values() for d in by_d}):
         cells = [head_cell(str(d), "row", "number"), cell(spread_html(scores.mprec("ml", d, scores.main_k)), "number")]
         for method in methods:
-            cells += _difference_cells(scores, method, d, found[method].get(d))
+            cells += _difference_cells(scores, method, d, "ml")
         rows.append(row(cells))
     return table(f"mprec@{scores.main_k} in percent, and differences in percent points", head, [rows])
 
 
-def _difference_cells(scores: Scores, method: str, d: int, verdict: str | None) -> list[str]:
+def deep_against_best(scores: Scores) -> str:
+    """At each d the best method that is none of NML's kinds, and how far deep NML is from it."""
+    rows = []
+    for d in scores.dimensions:
+        other = scores.best_other(d)
+        if other is None or scores.mprec("nml-deep", d, scores.main_k) is None:
+            continue
+        best = cell(spread_html(scores.mprec(other, d, scores.main_k)), "number")
+        cells = [head_cell(str(d), "row", "number"), cell(isolated(title(other)), "name"), best]
+        rows.append(row(cells + _difference_cells(scores, "nml-deep", d, other)))
+    if not rows:
+        return ""
+    name = isolated(title("nml-deep"))
+    head = [
+        head_cell("d", "col", "number"),
+        head_cell("Best other", "col", "name"),
+        head_cell("Its mprec", "col", "number"),
+    ]
+    head += [head_cell(name, "col", "number"), head_cell("Difference", "col", "number")]
+    head.append(head_cell("Verdict", "col", "verdict"))
+    return table(f"mprec@{scores.main_k} in percent, and differences in percent points", head, [rows])
+
+
+def _difference_cells(scores: Scores, method: str, d: int, other: str) -> list[str]:
     own = cell(spread_html(scores.mprec(method, d, scores.main_k)), "number")
-    if verdict is None:
+    difference = scores.difference(method, other, d, scores.main_k)
+    if difference is None:
         return [own, cell(MISSING, "number"), cell("")]
-    difference = spread_html(scores.difference(method, "ml", d, scores.main_k), signed=True)
+    verdict = _verdict(difference)
     css = verdict.split()[0]
     chip = f'<span class="chip {css}"><span aria-hidden="true">{_SIGNS[verdict]}</span> {verdict}</span>'
-    return [own, cell(difference, "number"), cell(chip, "verdict")]
+    return [own, cell(spread_html(difference, signed=True), "number"), cell(chip, "verdict")]
 
 
 def normalisation_table(scores: Scores) -> str:
@@ -143,7 +175,7 @@ def _timing_rows(scores: Scores, method: str, feature_dim: int) -> list[str]:
         cells += [cell(_shown(cost(costs), form), "number") for _, cost, form in _COSTS]
         if place == 0:
             cells.insert(0, head_cell(isolated(title(method)), "rowgroup", "name", rowspan=len(found)))
-        rows.append(row(cells, "ours" if method == "nml" else ""))
+        rows.append(row(cells, "ours" if method in OURS else ""))
     return rows
 
 

@@ -113,6 +113,26 @@ def test_nml_against_ml_says_where_it_wins_and_loses(tmp_path: Path) -> None:
     ]
 
 
+def test_deep_nml_is_measured_against_the_best_of_the_others_at_each_d(tmp_path: Path) -> None:
+    """The best of another family: neither plain NML nor raw features, however good they are."""
+    values = {
+        "nml-deep": {8: (80.0, 82.0), 16: (80.0, 82.0)},
+        "nml": {8: (99.0, 99.0), 16: (99.0, 99.0)},
+        "lda": {8: (70.0, 70.0), 16: (85.0, 85.0)},
+        "ml": {8: (75.0, 77.0), 16: (60.0, 60.0)},
+    }
+    rows = [
+        row(name, d, seed, value)
+        for name, by_d in values.items()
+        for d, by_seed in by_d.items()
+        for seed, value in enumerate(by_seed)
+    ]
+    source = source_of(found(results=[*rows, row("raw-l2", 1280, 0, 99.0)]), tmp_path)
+    table = rows_of(source, "deep")
+    assert table[-2] == ["8", "ML", "76.0 ± 1.4", "81.0 ± 1.4", "+5.0 ± 0.0", "▲ ahead"]
+    assert table[-1] == ["16", "LDA", "85.0 ± 0.0", "81.0 ± 1.4", "\u22124.0 ± 1.4", "▼ behind"]
+
+
 def test_one_seed_says_that_it_is_one(tmp_path: Path) -> None:
     page = page_of(found(results=[line for line in ROWS if line.seed == 0]), tmp_path)
     assert "With one seed the spread is not known" in page.words

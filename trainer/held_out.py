@@ -1,0 +1,80 @@
+"""What a metric is worth on images that it has not learned from."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedding.metric import Metric
+from trainer.calibration import fit_calibration
+from trainer.evaluation import (
+    Indices,
+    all_pairs,
+    mean_precisions,
+    nearest_others,
+    pair_auc,
+    precision_of_queries,
+    squared_distances,
+)
+from trainer.membership import Membership
+from trainer.sampling import Labels, PairIndices, draw_pairs, generator
+from trainer.training_data import TrainingData
+
+__all__ = ["Measured", "measure"]
+
+# Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
+# similar: of many classes a plain sample would hold hardly any.
+_MEASURED_PAIRS = 200_000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One metric on the held-out images."""
+
+    figures: dict[str, Any]  # what goes into the run folder and the model file
+    right: npt.NDArray[np.float64]  # precision of each query (n,), or whether each pair is told rightly (P,)
+
+
+def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) -> Measured:
+    """threshold: the squared distance below which images count as similar where no calibration can be fitted.
+
+    outside: held-out images, with similar and dissimilar pairs among them.
+    """
+    embeddings = metric.embed(outside.histograms)
+    pairs = _measured_pairs(outside, seed)
+    distances = squared_distances(embeddings, pairs)
+    calibration = fit_calibration(distances, pairs.similar)
+    near = distances < (threshold if calibration is None else calibration.threshold)
+    retrieval: dict[str, float] = {}
+    right = (near == pairs.similar).astype(np.float64)
+    if not isinstance(outside.known, PairIndices):
+        k = _most_that_all_can_fill(outside.known)
+        nearest: Indices = nearest_others(embeddings, k)
+        right = precision_of_queries(nearest, outside.known, k)
+        retrieval = {f"mprec_at_{k}": mean_precisions(nearest, outside.known, [k])[k]}
+    figures = {
+        "held_out_images": len(outside.histograms),
+        "held_out_pairs": len(pairs),
+        **retrieval,
+        "pair_auc": pair_auc(distances, pairs.similar),
+        "similar_below_b": float(near[pairs.similar].mean()),
+        "dissimilar_below_b": float(near[~pairs.similar].mean()),
+        "calibration": None if calibration is None else asdict(calibration),
+    }
+    return Measured(figures, right)
+
+
+def _most_that_all_can_fill(known: Labels | Membership) -> int:
+    """10, or a lower K where a held-out class is smaller and could not fill ten places."""
+    sizes = known.matrix.sum(0) if isinstance(known, Membership) else np.bincount(known)
+    return max(1, min(10, int(sizes[sizes > 0].min()) - 1))
+
+
+def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
+    if isinstance(data.known, PairIndices):
+        return data.known
+    n = len(data.known)
+    if n * (n - 1) // 2 <= _MEASURED_PAIRS:
+        return all_pairs(data.known)
+    return draw_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
