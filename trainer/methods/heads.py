@@ -27,8 +27,8 @@ Kind = Literal["linear", "mlp"]
 LossName = Literal["contrastive", "multi-similarity", "supcon", "proxy-anchor", "arcface"]
 
 _HIDDEN_DIM = 512
-_STEPS = 150
-_IMAGES_PER_BATCH: dict[Kind, int] = {"linear": 128, "mlp": 64}  # for a perceptron, time bounds the images seen
+_STEPS = 600
+_IMAGES_PER_BATCH = 256
 _CLASSES_PER_BATCH = 16
 _PAIRS_PER_BATCH = 256  # where pairs are given: half of them similar
 _ADAM_BETAS = (0.9, 0.99)  # the second one shorter than usual: a fit has a few hundred steps
@@ -51,11 +51,11 @@ _SETTINGS: dict[tuple[Kind, LossName], _Settings] = {
     ("linear", "supcon"): _Settings(0.01, 1.0, 0.25, {"temperature": 0.2}),
     ("linear", "proxy-anchor"): _Settings(0.01, 1.0, 0.5, {"margin": 0.2, "alpha": 4}, proxy_rate=100),
     ("linear", "arcface"): _Settings(0.01, 0.3, 0.5, {"margin": 28.6, "scale": 4}, proxy_rate=30),
-    ("mlp", "contrastive"): _Settings(0.002, 2.0, 0.5, {"pos_margin": 0.1, "neg_margin": 1.2}),
-    ("mlp", "multi-similarity"): _Settings(0.002, 2.0, 0.5, {"alpha": 1, "beta": 10, "base": 0.3}),
-    ("mlp", "supcon"): _Settings(0.002, 10.0, 0.25, {"temperature": 0.3}),
-    ("mlp", "proxy-anchor"): _Settings(0.002, 2.0, 0.25, {"margin": 0.6, "alpha": 4}, proxy_rate=30),
-    ("mlp", "arcface"): _Settings(0.004, 5.0, 0.5, {"margin": 28.6, "scale": 4}, proxy_rate=30),  # margin in degrees
+    ("mlp", "contrastive"): _Settings(0.002, 3.0, 0.5, {"pos_margin": 0.1, "neg_margin": 1.2}),
+    ("mlp", "multi-similarity"): _Settings(0.001, 6.0, 0.5, {"alpha": 1, "beta": 10, "base": 0.3}),
+    ("mlp", "supcon"): _Settings(0.001, 6.0, 0.5, {"temperature": 0.3}),
+    ("mlp", "proxy-anchor"): _Settings(0.002, 3.0, 0.5, {"margin": 0.6, "alpha": 4}, proxy_rate=30),
+    ("mlp", "arcface"): _Settings(0.002, 3.0, 0.5, {"margin": 28.6, "scale": 4}, proxy_rate=30),  # margin in degrees
 }
 _CLASS_OF: dict[LossName, str] = {
     "contrastive": "ContrastiveLoss",
@@ -159,7 +159,7 @@ class Head:
         if isinstance(known, PairIndices):
             return PairBatches(known, _PAIRS_PER_BATCH)
         classes_per_batch = min(_CLASSES_PER_BATCH, int(known.max()) + 1)
-        return ClassBatches(known, classes_per_batch, _IMAGES_PER_BATCH[self.kind] // classes_per_batch)
+        return ClassBatches(known, classes_per_batch, _IMAGES_PER_BATCH // classes_per_batch)
 
 
 class _Criterion:
