@@ -29,8 +29,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)") $(if $(PORT),--port $(PORT))
 
+# A file's tests stay together: they share what is expensive to make.
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
