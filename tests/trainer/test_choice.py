@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from embedding.backbone import Backbone
 from embedding.metric import l1_normalised
 from trainer.choice import Choice, choose, family, forget_tries
 from trainer.config import MiniBatch, Network, TrainConfig
+from trainer.dataset import read_source
 from trainer.errors import RunFolderError
 from trainer.run import Run
 from trainer.sampling import draw_pairs
+from trainer.train import train
 from trainer.training_data import TrainingData
 
 # The start itself: components that see only what is loud.
@@ -130,3 +133,31 @@ def test_a_damaged_result_is_told(run: Run) -> None:
     run.write_json("tried.json", {"default": {"seconds": 1}})
     with pytest.raises(RunFolderError, match=r"tried\.json is damaged"):
         choose(INSIDE, OUTSIDE, config(POOR), run)
+
+
+def test_the_model_is_of_the_chosen_member_and_resuming_keeps_it(
+    collection: Path, cache: Path, backbone: Backbone, run: Run
+) -> None:
+    # In one dimension unit vectors are 1 or -1, so that plain NML is far ahead.
+    settings = TrainConfig(d=1, optimiser=replace(POOR, hidden_units=1), time_budget=1e6, validation_fraction=0.5)
+    source = read_source(collection, None)
+    model = train(source, settings, backbone, run, cache)
+    assert (model.method, model.training["validation"]["chosen"]) == ("nml", "one layer")
+    assert model.training["config"]["optimiser"]["name"] == "mini-batch"
+    assert [one["name"] for one in model.training["validation"]["compared"]] == list(family(settings))
+    assert not (run.folder / "tried.json").exists()
+    before = run.model_path.read_bytes()
+    run.model_path.unlink()
+    train(source, settings, backbone, run, cache, resume=True)
+    assert run.model_path.read_bytes() == before
+
+
+def test_a_choice_that_is_not_of_the_family_is_told(
+    collection: Path, cache: Path, backbone: Backbone, run: Run
+) -> None:
+    settings = TrainConfig(d=4, optimiser=replace(POOR, hidden_units=1))
+    train(read_source(collection, None), settings, backbone, run, cache)
+    run.model_path.unlink()
+    run.write_json("validation.json", {"chosen": "deeper"})
+    with pytest.raises(RunFolderError, match=r"validation\.json chose 'deeper'"):
+        train(read_source(collection, None), settings, backbone, run, cache, resume=True)
