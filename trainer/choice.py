@@ -1,7 +1,7 @@
 """Which member of the family to learn: the default, or another one that is better on held-out images beyond noise.
 
-How long the choice took decides how many members were tried, so each result is written down: a resumed run counts the
-seconds that were spent, and ends with the choice of an uninterrupted one.
+How long members took decides how many are tried, so each result is written down with its seconds: a resumed run tries
+the rest, and has the same choice as an uninterrupted one where the budget lasts for all.
 """
 
 import logging
@@ -11,23 +11,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from trainer.config import MiniBatch, Network, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.fit import fit_metric
-from trainer.held_out import Measured, measure
+from trainer.measured import Measured, measure
 from trainer.run import Run
 from trainer.training_data import TrainingData
 
-__all__ = ["Choice", "choose", "family"]
+__all__ = ["Choice", "choose", "family", "forget_tries"]
 
 # Where an interrupted choice goes on; removed when it is made.
 _TRIED = "tried.json"
 
-# A member must be ahead of the default by so many standard errors: images share their gallery, so that the errors of
-# their precisions are larger than independent ones would be, and of several members the luckiest is looked at.
+# A member must be ahead of the default by so many standard errors: images share their gallery and pairs share images,
+# so that errors are larger than independent ones would be, and of several members the luckiest is looked at.
 _STANDARD_ERRORS = 3.0
+
+# Fewer queries or pairs, counted as if all weighed the same, tell nothing: others are not tried.
+_LEAST_COUNT = 50
 
 _log = logging.getLogger(__name__)
 
@@ -37,23 +39,25 @@ class Choice:
     """The member that was chosen, what it measured, and how the others compare."""
 
     name: str
-    config: TrainConfig
     measured: dict[str, Any]
-    compared: list[dict[str, Any]]  # name, mean, and for others than the default: difference and its standard error
+    compared: list[dict[str, Any]]  # name, score, and for others than the default: difference and its standard error
 
 
 def family(config: TrainConfig) -> dict[str, TrainConfig]:
-    """The default and what may be tried beside it, the most promising first. Only settings differ, d does not."""
+    """The default and what may be tried beside it, the most promising first. d is the same for all."""
     default = config.optimiser
-    if not isinstance(default, Network) or not config.time_budget:
+    if not isinstance(default, Network) or not config.time_budget_s:
         return {"default": config}
-    others: dict[str, Network | MiniBatch] = {
+    greatest_decay = 1 / default.learning_rate
+    networks = {
         "longer": replace(default, steps=4 * default.steps),
-        "freer": replace(default, weight_decay=default.weight_decay / 4, feature_dropout=default.feature_dropout / 2),
-        "nearer to its start": replace(default, weight_decay=5 * default.weight_decay),
-        "one layer": MiniBatch(),
+        "less regularised": replace(
+            default, weight_decay=default.weight_decay / 4, feature_dropout=default.feature_dropout / 2
+        ),
+        "more regularised": replace(default, weight_decay=min(5 * default.weight_decay, greatest_decay)),
     }
-    return {"default": config} | {name: replace(config, optimiser=settings) for name, settings in others.items()}
+    members = {name: replace(config, optimiser=settings) for name, settings in networks.items()}
+    return {"default": config, **members, "one layer": replace(config, optimiser=MiniBatch(), b=TrainConfig.b)}
 
 
 def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run: Run) -> Choice:
@@ -63,21 +67,21 @@ def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run
     """
     members = family(config)
     tried = _read(run)
+    too_long = []
     for name, member in members.items():
-        if name in tried:
+        if name in tried or (tried and _count(tried["default"].measured) < _LEAST_COUNT):
             continue
         if tried and not _affordable(member, config, tried):
-            _log.warning(
-                "The time budget of %g s ended the choice before %r was tried: --time-budget.", config.time_budget, name
-            )
-            break
-        start = time.monotonic()
-        phase = "validation" if name == "default" else f"validation, {name}"
-        measured = measure(fit_metric(inside, member, run, phase), outside, member.threshold, config.seed)
-        tried[name] = _Tried(measured, time.monotonic() - start)
+            too_long.append(name)
+            continue
+        tried[name] = _try(name, member, inside, outside, run)
         if len(members) > 1:
             _write(run, tried)
-    return _best(members, {name: one.measured for name, one in tried.items()})
+    if too_long:
+        _log.warning(
+            "Not tried within the time budget of %g s: %s (--time-budget).", config.time_budget_s, ", ".join(too_long)
+        )
+    return _best({name: one.measured for name, one in tried.items()})
 
 
 def forget_tries(run: Run) -> None:
@@ -91,48 +95,75 @@ class _Tried:
     seconds: float
 
 
+def _try(name: str, member: TrainConfig, inside: TrainingData, outside: TrainingData, run: Run) -> _Tried:
+    phase = "validation" if name == "default" else f"validation, {name}"
+    checkpoint, steps = run.load_checkpoint(phase), member.optimiser.steps
+    ahead = steps - (checkpoint.step if checkpoint else 0)
+    start = time.monotonic()
+    measured = measure(fit_metric(inside, member, run, phase), outside, member.threshold, member.seed)
+    seconds = time.monotonic() - start
+    return _Tried(measured, seconds * steps / ahead if ahead else seconds)  # as if it had not been interrupted
+
+
 def _affordable(member: TrainConfig, config: TrainConfig, tried: Mapping[str, _Tried]) -> bool:
     """Whether what was spent on others, and what this one will take, is within the budget. The default is free."""
     spent = sum(one.seconds for name, one in tried.items() if name != "default")
     steps = member.optimiser.steps / config.optimiser.steps
-    return spent + steps * tried["default"].seconds <= config.time_budget
+    return spent + steps * tried["default"].seconds <= config.time_budget_s
 
 
-def _best(members: Mapping[str, TrainConfig], tried: Mapping[str, Measured]) -> Choice:
+def _count(measured: Measured) -> float:
+    """Of scores of the same weight that would tell as much."""
+    return float(1 / np.square(measured.weights).sum())
+
+
+def _best(tried: Mapping[str, Measured]) -> Choice:
     default = tried["default"]
-    best, most, compared = "default", 0.0, [{"name": "default", "mean": float(default.right.mean())}]
+    best, most = "default", 0.0
+    compared: list[dict[str, Any]] = [{"name": "default", "score": default.score}]
     for name, measured in tried.items():
         if name == "default":
             continue
-        difference, error = _paired(measured.right - default.right)
-        compared.append(
-            {"name": name, "mean": float(measured.right.mean()), "difference": difference, "standard_error": error}
-        )
+        difference, error = _difference(measured, default)
+        compared.append({"name": name, "score": measured.score, "difference": difference, "standard_error": error})
         if difference > max(most, _STANDARD_ERRORS * error):
             best, most = name, difference
-    return Choice(best, members[best], tried[best].figures, compared)
+    return Choice(best, tried[best].figures, compared)
 
 
-def _paired(differences: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Mean, and its standard error."""
-    return float(differences.mean()), float(differences.std() / np.sqrt(len(differences)))
+def _difference(measured: Measured, default: Measured) -> tuple[float, float]:
+    """Of the scores, query by query or pair by pair, and its standard error."""
+    differences, weights = measured.scores - default.scores, default.weights
+    mean = float(weights @ differences)
+    return mean, float(np.sqrt(np.square(weights) @ np.square(differences - mean)))
 
 
 def _write(run: Run, tried: Mapping[str, _Tried]) -> None:
-    run.write_json(
-        _TRIED,
-        {
-            name: {"figures": one.measured.figures, "right": one.measured.right.tolist(), "seconds": one.seconds}
-            for name, one in tried.items()
-        },
-    )
+    rows = {
+        name: {
+            "figures": one.measured.figures,
+            "scores": one.measured.scores.tolist(),
+            "weights": one.measured.weights.tolist(),
+            "seconds": one.seconds,
+        }
+        for name, one in tried.items()
+    }
+    run.write_json(_TRIED, rows)
 
 
 def _read(run: Run) -> dict[str, _Tried]:
+    found = run.read_json(_TRIED) or {}
     try:
-        return {
-            name: _Tried(Measured(one["figures"], np.array(one["right"], np.float64)), float(one["seconds"]))
-            for name, one in (run.read_json(_TRIED) or {}).items()
+        tried = {
+            name: _Tried(
+                Measured(one["figures"], np.array(one["scores"], float), np.array(one["weights"], float)),
+                float(one["seconds"]),
+            )
+            for name, one in found.items()
         }
+        shapes = {array.shape for one in tried.values() for array in (one.measured.scores, one.measured.weights)}
+        if tried and ("default" not in tried or len(shapes) > 1):
+            raise ValueError("it is not of one choice")
     except (KeyError, TypeError, ValueError) as error:
-        raise RunFolderError(f"{run.folder / _TRIED} is damaged ({error!r}): remove it, and resume.") from error
+        raise RunFolderError(f"{run.folder / _TRIED} is damaged ({error}): remove it, and resume.") from error
+    return tried

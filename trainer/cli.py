@@ -28,7 +28,7 @@ from trainer.options import (
 __all__ = ["main"]
 
 # Enough for all members of the family on some thousand images.
-_TIME_BUDGET = 120.0
+_TIME_BUDGET_S = 120.0
 
 app = typer.Typer(
     help="Learn what 'the same kind' means from images in class folders, from a CSV, or from pairs.",
@@ -52,7 +52,7 @@ def train(
         ),
     ] = None,
     time_budget: Annotated[
-        float | None, typer.Option(help=f"auto: seconds for trying others than nml-deep [default: {_TIME_BUDGET:g}].")
+        float | None, typer.Option(help=f"auto: seconds for trying others than nml-deep [default: {_TIME_BUDGET_S:g}].")
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's SGD: --method nml --optimiser one-pair.")] = False,
     optimiser: Annotated[str | None, typer.Option(help="NML: mini-batch, or one-pair [default: mini-batch].")] = None,
@@ -67,7 +67,7 @@ def train(
     test_fraction: Annotated[
         float, typer.Option(help="Share kept for `evaluate`, where the source has no split.")
     ] = 0.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    seed: Annotated[int, typer.Option(help="Same seed, same result, unless the time budget ran out.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
     backbone: BackboneName = "efficientnet-lite0",
     weights: Weights = None,
@@ -112,7 +112,7 @@ def train(
     validation = dict(model.training["validation"])
     for member in validation.pop("compared", []):
         ahead = "" if member["name"] == "default" else " ({difference:+.4f} ± {standard_error:.4f})".format(**member)
-        typer.echo(f"validation tried {member['name']}: {member['mean']:.4f}{ahead}")
+        typer.echo(f"validation tried {member['name']}: {member['score']:.4f}{ahead}")
     for name, value in validation.items():
         typer.echo(f"validation {name}: {value:.4g}" if isinstance(value, float) else f"validation {name}: {value}")
     typer.echo(f"model {model.version}: {Run(out).model_path}")
@@ -185,33 +185,38 @@ def _learning(
     nml: dict[str, Any],
 ) -> dict[str, Any]:
     """The fields of TrainConfig that say how to learn. None: not given. Raises: BadConfig."""
-    from trainer.config import MiniBatch, Network, OnePair
-
-    for_all = _given(common)
-    method = method or ("nml-deep" if for_all else "auto")
+    given = _given(common)
+    method = method or ("nml-deep" if given else "auto")
     if method not in ("auto", "nml-deep", "nml"):
         raise BadConfig(f"--method must be auto, nml-deep or nml, got {method!r}.")
-    if method == "auto":
-        if for_all:
-            name, value = next(iter(for_all.items()))
-            raise BadConfig(f"--method auto chooses {name} itself: leave {_option(name)} {value} out.")
-    elif time_budget is not None:
+    if method == "auto" and given:
+        name, value = next(iter(given.items()))
+        raise BadConfig(f"--method auto chooses {name} itself: leave {_option(name)} {value} out.")
+    if method != "auto" and time_budget is not None:
         raise BadConfig(f"--time-budget {time_budget:g} is of --method auto, got --method {method}: leave one out.")
-    if method != "nml":
-        for name, value in {"optimiser": optimiser, "m": margin, **nml}.items():
-            if value is not None:
-                raise BadConfig(f"{_option(name)} {value} is of NML: add --method nml, or leave it out.")
-        network = {"optimiser": replace(Network(), **for_all)}
-        return (
-            network
-            if method == "nml-deep"
-            else network | {"time_budget": _TIME_BUDGET if time_budget is None else time_budget}
-        )
+    if method == "nml":
+        return _plain(optimiser, given | _given({"m": margin}), _given(nml))
+    for name, value in {"optimiser": optimiser, "m": margin, **nml}.items():
+        if value is not None:
+            raise BadConfig(f"{_option(name)} {value} is of NML: add --method nml, or leave it out.")
+    budget = (_TIME_BUDGET_S if time_budget is None else time_budget) if method == "auto" else 0.0
+    return _deep(given, budget)
+
+
+def _deep(given: dict[str, Any], time_budget_s: float) -> dict[str, Any]:
+    from trainer.config import Network
+
+    return {"optimiser": replace(Network(), **given), "time_budget_s": time_budget_s}
+
+
+def _plain(optimiser: str | None, given: dict[str, Any], nml: dict[str, Any]) -> dict[str, Any]:
+    from trainer.config import MiniBatch, OnePair
+
     kinds: dict[str, MiniBatch | OnePair] = {"mini-batch": MiniBatch(), "one-pair": OnePair()}
     name = optimiser or "mini-batch"
     if name not in kinds:
         raise BadConfig(f"--optimiser must be mini-batch or one-pair, got {name!r}.")
-    return {"optimiser": replace(kinds[name], **for_all, **_given({"m": margin})), **_given(nml)}
+    return {"optimiser": replace(kinds[name], **given), **nml}
 
 
 def _option(name: str) -> str:

@@ -102,8 +102,8 @@ class TrainConfig:
     validation_fraction: float = 0.2  # of the images; they are held out of the first fit and measured on
     test_fraction: float = 0.0  # of the images of a source without splits; kept out of everything, for `evaluate`
     seed: int = 0
-    # seconds for trying other settings than a network's own on the held-out images; 0: it is learned as it is set
-    time_budget: float = 0.0
+    # for trying other settings than a network's own on the held-out images; 0: it is learned as it is set
+    time_budget_s: float = 0.0
 
     def __post_init__(self) -> None:
         _require(1 <= self.d <= _MAX_D, "d", self.d, f"at least 1 and at most {_MAX_D}")
@@ -116,7 +116,7 @@ class TrainConfig:
         _require(0 <= self.validation_fraction <= 0.5, "validation_fraction", self.validation_fraction, "in [0, 0.5]")
         _require(0 <= self.test_fraction <= 0.9, "test_fraction", self.test_fraction, "in [0, 0.9]")
         _require(self.seed >= 0, "seed", self.seed, "0 or greater")
-        _require(0 <= self.time_budget < inf, "time_budget", self.time_budget, "0 or greater and finite")
+        _require(0 <= self.time_budget_s < inf, "time_budget_s", self.time_budget_s, "0 or greater and finite")
 
     @property
     def method(self) -> Method:

@@ -1,6 +1,7 @@
 """Losses on pairs and on batches: the paper's hinge, generalised cross entropy, and the supervised contrastive loss."""
 
 import torch
+from torch.nn.functional import logsigmoid
 
 __all__ = ["balanced_mean", "pair_cross_entropy", "pair_hinge", "supervised_contrastive"]
 
@@ -39,8 +40,8 @@ def pair_cross_entropy(
     squared_distances: (P,); similar: (P,) bool; returns a scalar.
     Source: Zhang and Sabuncu, NeurIPS 2018, equation 6 (generalised cross entropy).
     """
-    p = torch.sigmoid(slope * _agreement(squared_distances, similar, b))
-    return ((1 - p**q) / q).mean()
+    log_p = logsigmoid(slope * _agreement(squared_distances, similar, b))
+    return -torch.expm1(q * log_p).mean() / q  # p itself would be 0 far beyond the threshold, with no derivative
 
 
 def _agreement(squared_distances: torch.Tensor, similar: torch.Tensor, b: float) -> torch.Tensor:

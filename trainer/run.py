@@ -1,11 +1,12 @@
 """The run folder: it explains itself, and a killed run goes on from it.
 
-config.json            the settings
+config.json            the settings to begin with; validation.json says which were chosen
 command.txt            the command line, and the versions of what ran it
 dataset.json           what was learned from: counts, classes, notes, hash of the contents
 bad-images.csv         files that were left out, with reasons
 metrics.jsonl          one line a report: phase, step, losses and violations by sign
-validation.json        measured on the held-out images with the model of the first phase
+tried.json             members of the family that were measured so far; gone when one is chosen
+validation.json        measured on the held-out images, and what was chosen by that
 checkpoint.safetensors where to go on after a kill; gone when the run is done
 model.safetensors      the result
 """

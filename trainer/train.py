@@ -83,7 +83,7 @@ def _model(
 
 
 def _member(config: TrainConfig, measured: Mapping[str, Any], run: Run) -> TrainConfig:
-    members, name = family(config), measured.get("chosen")
+    members, name = family(config), measured.get("chosen", "default")
     if name not in members:
         raise RunFolderError(
             f"{run.folder}/validation.json chose {name!r}, which is not there: start a new run folder."
@@ -105,14 +105,11 @@ def _chosen(data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig,
     """What learning from the rest gave on the held-out images. Without enough of them the answer says so."""
     inside, outside = data.within(~out), data.within(out)
     if not (inside.learnable and outside.learnable):
-        return {
-            "chosen": "default",
-            "held_out_images": int(out.sum()),
-            "note": "too few held-out images or pairs to measure on",
-        }
+        return {"held_out_images": int(out.sum()), "note": "too few held-out images or pairs to measure on"}
     choice = choose(inside, outside, config, run)
-    compared = {"compared": choice.compared} if len(choice.compared) > 1 else {}
-    return {"chosen": choice.name, **choice.measured, **compared}
+    if len(choice.compared) == 1:
+        return choice.measured
+    return {"chosen": choice.name, "compared": choice.compared} | choice.measured
 
 
 def fingerprint(images: ImageSet) -> str:

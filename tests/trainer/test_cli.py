@@ -208,7 +208,7 @@ def test_mistakes_end_in_one_line(
         (("--method", "auto", "--steps", "9"), "--method auto chooses steps itself: leave --steps 9 out"),
         (("--method", "nml", "--time-budget", "9"), "--time-budget 9 is of --method auto, got --method nml"),
         (("--steps", "9", "--time-budget", "9"), "--time-budget 9 is of --method auto, got --method nml-deep"),
-        (("--time-budget", "-1"), "time_budget must be 0 or greater and finite, got -1.0"),
+        (("--time-budget", "-1"), "time_budget_s must be 0 or greater and finite, got -1.0"),
         (("--paper", "--method", "nml-deep"), "--paper means --method nml, got --method nml-deep"),
         (("--paper", "--optimiser", "mini-batch"), "--paper means --optimiser one-pair, got --optimiser mini-batch"),
         (("--learning-rate", "1"), "learning_rate must be at most 1 / weight_decay = 0.167, got 1.0"),

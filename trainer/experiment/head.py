@@ -1,13 +1,13 @@
 """The report's head: what was run, on what, with the numbers that matter most; and what did not go well."""
 
 from trainer.experiment.markup import bullets, escaped, isolated, spread_html
-from trainer.experiment.names import OURS, is_raw, title
+from trainer.experiment.names import OURS, SHOWN_FIRST, is_raw, title
 from trainer.experiment.results import Findings, ImageSetFacts
 from trainer.experiment.scores import Scores
 
 __all__ = ["head_html", "oddities_html"]
 
-_TILES = ("nml-deep", "nml", "ml", "raw-l2")
+_TILES = (*SHOWN_FIRST, "raw-l2")
 _MANY = 12  # more than these are folded away
 
 

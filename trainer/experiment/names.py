@@ -5,13 +5,26 @@ from dataclasses import dataclass
 
 from trainer.methods.registry import METHODS
 
-__all__ = ["NORMALISATION", "OURS", "Group", "groups", "is_other", "is_raw", "ordered", "panels", "title"]
+__all__ = [
+    "NORMALISATION",
+    "OURS",
+    "SHOWN_FIRST",
+    "Group",
+    "groups",
+    "is_other",
+    "is_raw",
+    "ordered",
+    "panels",
+    "title",
+]
 
 # Beside their l2-normalised selves, raw features are compared in the ways that the chi2 kernel stands for.
 NORMALISATION = {"raw-l2": ("l2", "Euclidean"), "raw-l1": ("l1", "l1"), "raw-chi2": ("l1", "χ²")}
 
 # What the trainer learns: marked in tables, and compared with all that it does not.
 OURS = ("nml", "nml-deep")
+# What the report's head and its strips show, in this order.
+SHOWN_FIRST = (*OURS[::-1], "ml")
 
 _LEARNED = ("pca", "lda", "nca", "lmnn-s", "lmnn-r")
 _PAPER = ("ml", "kml", "nml", "nml-sgd", "nml-deep")

@@ -20,6 +20,7 @@ from trainer.experiment.bench import Bench, Fit, Measured
 from trainer.experiment.config import PAIR_METHODS, ExperimentConfig
 from trainer.experiment.facts import describe
 from trainer.experiment.folder import ExperimentFolder
+from trainer.experiment.names import SHOWN_FIRST
 from trainer.experiment.report import write_report
 from trainer.experiment.results import Example, Findings, ImageSetFacts, PairsPoint, SensitivityPoint, Strip
 from trainer.experiment.sensitivity import MOVED
@@ -34,8 +35,6 @@ __all__ = ["run_experiment"]
 
 # Where the paper shows curves over K and pictures; the nearest of the given d takes its place.
 _USUAL_D = 16
-# The rows of a strip.
-_STRIP_METHODS = ("nml-deep", "nml", "ml")
 
 
 def run_experiment(
@@ -213,7 +212,7 @@ def _skipped(done: Iterable[Measured]) -> list[tuple[str, int, str]]:
 
 def _strips(done: Iterable[Measured], test: ImageSet, bench: Bench, d: int) -> list[Strip]:
     first_seed = {fit.fit.method: fit for fit in done if (fit.fit.d, fit.fit.seed) == (d, 0) and not fit.skipped}
-    shown = [first_seed[name] for name in _STRIP_METHODS if name in first_seed]
+    shown = [first_seed[name] for name in SHOWN_FIRST if name in first_seed]
     if not shown:
         return []
     labels = test.labels or []

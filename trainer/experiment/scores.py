@@ -93,7 +93,7 @@ class Scores:
         return spread(ours[seed] - theirs[seed] for seed in ours if seed in theirs)
 
     def best_other(self, d: int) -> str | None:
-        """The method with the best mean mprec at this d that is none of NML's kinds."""
+        """The method with the best mean mprec at this d that is learned and none of NML's kinds."""
         means = {
             name: found.mean for name in self.methods if is_other(name) and (found := self.mprec(name, d, self.main_k))
         }

@@ -10,14 +10,13 @@ from embedding.errors import BadImage
 from embedding.image import decode_image
 from trainer.box import Item, cut_out, name_of
 from trainer.experiment.markup import escaped, isolated
-from trainer.experiment.names import ordered, title
+from trainer.experiment.names import SHOWN_FIRST, ordered, title
 from trainer.experiment.results import Example, Strip
 
 __all__ = ["strips_html"]
 
 _SIDE = 96  # pixels
 _QUALITY = 74
-_SHOWN_FIRST = ("nml-deep", "nml", "ml")
 
 
 def strips_html(strips: Sequence[Strip]) -> str:
@@ -46,7 +45,7 @@ def _thumbnail(item: Item) -> str | None:
 def _strip(strip: Strip, thumbnails: dict[Item, str | None]) -> str:
     query = strip.query
     known = ordered(strip.results)
-    methods = [name for name in _SHOWN_FIRST if name in known] + [name for name in known if name not in _SHOWN_FIRST]
+    methods = [name for name in SHOWN_FIRST if name in known] + [name for name in known if name not in SHOWN_FIRST]
     rows = "\n".join(_results(method, strip.results[method], thumbnails) for method in methods)
     picture = _picture(query, f"Query: {query.label}, {name_of((query.path, query.box))}", thumbnails)
     return (

@@ -8,15 +8,7 @@ import numpy.typing as npt
 
 from embedding.metric import Metric
 from trainer.calibration import fit_calibration
-from trainer.evaluation import (
-    Indices,
-    all_pairs,
-    mean_precisions,
-    nearest_others,
-    pair_auc,
-    precision_of_queries,
-    squared_distances,
-)
+from trainer.evaluation import all_pairs, nearest_others, pair_auc, precision_of_queries, squared_distances
 from trainer.membership import Membership
 from trainer.sampling import Labels, PairIndices, draw_pairs, generator
 from trainer.training_data import TrainingData
@@ -27,13 +19,21 @@ __all__ = ["Measured", "measure"]
 # similar: of many classes a plain sample would hold hardly any.
 _MEASURED_PAIRS = 200_000
 
+Weights = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Measured:
     """One metric on the held-out images."""
 
     figures: dict[str, Any]  # what goes into the run folder and the model file
-    right: npt.NDArray[np.float64]  # precision of each query (n,), or whether each pair is told rightly (P,)
+    scores: npt.NDArray[np.float64]  # precision of each query (n,), or whether each pair is told rightly (P,)
+    weights: Weights  # of the scores; they add up to 1, and each class, or kind of pair, weighs the same
+
+    @property
+    def score(self) -> float:
+        """mprec@K, or the mean of the shares of similar and of dissimilar pairs that are told rightly."""
+        return float(self.weights @ self.scores)
 
 
 def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) -> Measured:
@@ -46,23 +46,36 @@ def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) 
     distances = squared_distances(embeddings, pairs)
     calibration = fit_calibration(distances, pairs.similar)
     near = distances < (threshold if calibration is None else calibration.threshold)
-    retrieval: dict[str, float] = {}
-    right = (near == pairs.similar).astype(np.float64)
-    if not isinstance(outside.known, PairIndices):
-        k = _most_that_all_can_fill(outside.known)
-        nearest: Indices = nearest_others(embeddings, k)
-        right = precision_of_queries(nearest, outside.known, k)
-        retrieval = {f"mprec_at_{k}": mean_precisions(nearest, outside.known, [k])[k]}
-    figures = {
+    of_pairs = {
         "held_out_images": len(outside.histograms),
         "held_out_pairs": len(pairs),
-        **retrieval,
         "pair_auc": pair_auc(distances, pairs.similar),
         "similar_below_b": float(near[pairs.similar].mean()),
         "dissimilar_below_b": float(near[~pairs.similar].mean()),
         "calibration": None if calibration is None else asdict(calibration),
     }
-    return Measured(figures, right)
+    if isinstance(outside.known, PairIndices):
+        return Measured(of_pairs, (near == pairs.similar).astype(np.float64), _by_kind(pairs.similar))
+    k = _most_that_all_can_fill(outside.known)
+    precision = precision_of_queries(nearest_others(embeddings, k), outside.known, k)
+    weights = _by_class(outside.known)
+    return Measured({f"mprec_at_{k}": float(weights @ precision)} | of_pairs, precision, weights)
+
+
+def _by_kind(similar: npt.NDArray[np.bool_]) -> Weights:
+    """(P,): half for each kind, of which there must be both."""
+    weights: Weights = np.where(similar, 0.5 / similar.sum(), 0.5 / (~similar).sum())
+    return weights
+
+
+def _by_class(known: Labels | Membership) -> Weights:
+    """(n,): the same for each class; an image of several classes has a part of each."""
+    # (n, C), or the same for images of one class each
+    belongs = known.matrix if isinstance(known, Membership) else known[:, None] == np.unique(known)
+    sizes = belongs.sum(0)
+    there = sizes > 0
+    weights: Weights = belongs[:, there] @ (1 / sizes[there]) / there.sum()
+    return weights
 
 
 def _most_that_all_can_fill(known: Labels | Membership) -> int:
