@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from embedding.backbone import Backbone
-from embedding.metric import l1_normalised
+from tests.trainer.loud_and_quiet import loud_and_quiet
 from trainer.choice import Choice, choose, family, forget_tries
 from trainer.config import MiniBatch, Network, TrainConfig
 from trainer.dataset import read_source
@@ -31,14 +31,7 @@ def config(optimiser: Network, time_budget_s: float = 1e6) -> TrainConfig:
 
 
 def images(seed: int) -> TrainingData:
-    """Fifteen loud features that say nothing, and two quiet ones for each of three classes that do."""
-    rng = np.random.default_rng(seed)
-    labels = np.arange(240) % 3
-    x = rng.exponential(size=(240, 21))
-    x[:, :15] *= np.repeat(rng.gamma(2, 1, size=(240, 5)), 3, axis=1)
-    for label in range(3):
-        x[labels == label, 15 + 2 * label : 17 + 2 * label] += 2
-    return TrainingData(l1_normalised(x.astype(np.float32)), labels.astype(np.int64))
+    return TrainingData(*loud_and_quiet(seed, n=240))
 
 
 def as_pairs(data: TrainingData) -> TrainingData:

@@ -6,7 +6,8 @@ import torch
 from sklearn.decomposition import PCA
 
 from embedding.hellinger import HellingerNetwork
-from embedding.metric import FloatMatrix, l1_normalised, l2_normalised
+from embedding.metric import l1_normalised, l2_normalised
+from tests.trainer.loud_and_quiet import loud_and_quiet
 from trainer.config import Network, TrainConfig
 from trainer.evaluation import mean_precision_at_k
 from trainer.network import NetworkAdam
@@ -17,17 +18,6 @@ from trainer.training_data import TrainingData
 SETTINGS = Network(
     steps=150, hidden_units=32, learning_rate=0.01, weight_decay=0.5, feature_dropout=0.2, images_per_class=16
 )
-
-
-def loud_and_quiet(seed: int) -> tuple[FloatMatrix, Labels]:
-    """Fifteen features that move in threes and say nothing, two for each class that do: components see the former."""
-    rng = np.random.default_rng(seed)
-    labels = np.arange(150) % 3
-    x = rng.exponential(size=(150, 21))
-    x[:, :15] *= np.repeat(rng.gamma(2, 1, size=(150, 5)), 3, axis=1)
-    for label in range(3):
-        x[labels == label, 15 + 2 * label : 17 + 2 * label] += 2
-    return l1_normalised(x.astype(np.float32)), labels.astype(np.int64)
 
 
 def learner(kind: str, d: int = 3) -> NetworkAdam:
