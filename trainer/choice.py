@@ -15,7 +15,7 @@ import numpy as np
 from trainer.config import MiniBatch, Network, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.fit import fit_metric
-from trainer.measured import Measured, measure
+from trainer.measured import Measured, Weights, measure, weights_of
 from trainer.run import Run
 from trainer.training_data import TrainingData
 
@@ -65,11 +65,12 @@ def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run
 
     Raises: RunFolderError (a checkpoint or an earlier result that does not fit).
     """
-    members = family(config)
-    tried = _read(run)
+    weights = weights_of(outside)
+    members = family(config) if _count(weights) >= _LEAST_COUNT else {"default": config}
+    tried = _read(run, weights)
     too_long = []
     for name, member in members.items():
-        if name in tried or (tried and _count(tried["default"].measured) < _LEAST_COUNT):
+        if name in tried:
             continue
         if tried and not _affordable(member, config, tried):
             too_long.append(name)
@@ -112,9 +113,9 @@ def _affordable(member: TrainConfig, config: TrainConfig, tried: Mapping[str, _T
     return spent + steps * tried["default"].seconds <= config.time_budget_s
 
 
-def _count(measured: Measured) -> float:
+def _count(weights: Weights) -> float:
     """Of scores of the same weight that would tell as much."""
-    return float(1 / np.square(measured.weights).sum())
+    return float(1 / np.square(weights).sum())
 
 
 def _best(tried: Mapping[str, Measured]) -> Choice:
@@ -143,7 +144,6 @@ def _write(run: Run, tried: Mapping[str, _Tried]) -> None:
         name: {
             "figures": one.measured.figures,
             "scores": one.measured.scores.tolist(),
-            "weights": one.measured.weights.tolist(),
             "seconds": one.seconds,
         }
         for name, one in tried.items()
@@ -151,18 +151,16 @@ def _write(run: Run, tried: Mapping[str, _Tried]) -> None:
     run.write_json(_TRIED, rows)
 
 
-def _read(run: Run) -> dict[str, _Tried]:
+def _read(run: Run, weights: Weights) -> dict[str, _Tried]:
     found = run.read_json(_TRIED) or {}
     try:
         tried = {
-            name: _Tried(
-                Measured(one["figures"], np.array(one["scores"], float), np.array(one["weights"], float)),
-                float(one["seconds"]),
-            )
+            name: _Tried(Measured(one["figures"], np.array(one["scores"], float), weights), float(one["seconds"]))
             for name, one in found.items()
         }
-        shapes = {array.shape for one in tried.values() for array in (one.measured.scores, one.measured.weights)}
-        if tried and ("default" not in tried or len(shapes) > 1):
+        if any(one.measured.scores.shape != weights.shape for one in tried.values()) or (
+            tried and "default" not in tried
+        ):
             raise ValueError("it is not of one choice")
     except (KeyError, TypeError, ValueError) as error:
         raise RunFolderError(f"{run.folder / _TRIED} is damaged ({error}): remove it, and resume.") from error

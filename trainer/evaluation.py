@@ -18,11 +18,12 @@ __all__ = [
     "Distance",
     "Indices",
     "all_pairs",
+    "class_weights",
     "mean_precision_at_k",
     "mean_precisions",
     "nearest_others",
     "pair_auc",
-    "precision_of_queries",
+    "precisions_of_queries",
     "squared_distances",
 ]
 
@@ -53,34 +54,34 @@ def mean_precision_at_k(vectors: npt.NDArray[np.float32], known: Labels | Member
 
 def mean_precisions(nearest: Indices, known: Labels | Membership, ks: Sequence[int]) -> dict[int, float]:
     """mprec@K for several K from one ranking: nearest (n, >= max K or all the others), K -> value in [0, 1]."""
-    relevant = _relevant(nearest, known)
-    return {k: _mean_over_classes(_precision(relevant, k), known) for k in ks}
+    weights = class_weights(known)
+    return {k: float(weights @ precision) for k, precision in precisions_of_queries(nearest, known, ks).items()}
 
 
-def precision_of_queries(nearest: Indices, known: Labels | Membership, k: int) -> npt.NDArray[np.float64]:
-    """The share of right ones among the K nearest of each query, (n,). nearest: (n, >= K or all the others)."""
-    return _precision(_relevant(nearest, known), k)
-
-
-def _relevant(nearest: Indices, known: Labels | Membership) -> npt.NDArray[np.bool_]:
-    """Whether each result shares a class with its query, (n, k)."""
+def precisions_of_queries(
+    nearest: Indices, known: Labels | Membership, ks: Sequence[int]
+) -> dict[int, npt.NDArray[np.float64]]:
+    """K -> the share of right ones among the K nearest of each query, (n,), from a ranking as for `mean_precisions`."""
     queries = np.repeat(np.arange(len(nearest)), nearest.shape[1]).reshape(nearest.shape)
-    return are_similar(known, nearest, queries)
+    found = np.cumsum(are_similar(known, nearest, queries), axis=1)  # (n, k)
+    return {k: found[:, min(k, nearest.shape[1]) - 1] / min(k, nearest.shape[1]) for k in ks}
 
 
-def _precision(relevant: npt.NDArray[np.bool_], k: int) -> npt.NDArray[np.float64]:
-    precision: npt.NDArray[np.float64] = relevant[:, :k].mean(1)
-    return precision
+def class_weights(known: Labels | Membership) -> npt.NDArray[np.float64]:
+    """Weights (n,) of a mean over the images of a class, then over classes: they add up to 1, each class's to the same.
+    An image of several classes has a part of each.
 
-
-def _mean_over_classes(precision: npt.NDArray[np.float64], known: Labels | Membership) -> float:
-    """precision: (n,); an image of several classes counts in each."""
-    if isinstance(known, Membership):
-        counts, totals = known.matrix.sum(0), np.asarray(precision @ known.matrix)
-    else:
-        counts, totals = np.bincount(known), np.asarray(np.bincount(known, weights=precision))
-    there = counts > 0
-    return float((totals[there] / counts[there]).mean())
+    >>> class_weights(np.array([0, 0, 1])).tolist()
+    [0.25, 0.25, 0.5]
+    """
+    if not isinstance(known, Membership):
+        sizes = np.bincount(known)
+        own: npt.NDArray[np.float64] = 1 / sizes[known] / (sizes > 0).sum()
+        return own
+    sizes = known.matrix.sum(0)
+    there = sizes > 0
+    weights: npt.NDArray[np.float64] = known.matrix[:, there] @ (1 / sizes[there]) / there.sum()
+    return weights
 
 
 def nearest_others(vectors: npt.NDArray[np.float32], k: int, distance: Distance = "l2") -> Indices:

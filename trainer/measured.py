@@ -8,12 +8,19 @@ import numpy.typing as npt
 
 from embedding.metric import Metric
 from trainer.calibration import fit_calibration
-from trainer.evaluation import all_pairs, nearest_others, pair_auc, precision_of_queries, squared_distances
+from trainer.evaluation import (
+    all_pairs,
+    class_weights,
+    nearest_others,
+    pair_auc,
+    precisions_of_queries,
+    squared_distances,
+)
 from trainer.membership import Membership
 from trainer.sampling import Labels, PairIndices, draw_pairs, generator
 from trainer.training_data import TrainingData
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "Weights", "measure", "weights_of"]
 
 # Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
 # similar: of many classes a plain sample would hold hardly any.
@@ -36,6 +43,15 @@ class Measured:
         return float(self.weights @ self.scores)
 
 
+def weights_of(outside: TrainingData) -> Weights:
+    """Of the scores of any metric on these held-out images."""
+    if not isinstance(outside.known, PairIndices):
+        return class_weights(outside.known)
+    similar = outside.known.similar
+    weights: Weights = np.where(similar, 0.5 / similar.sum(), 0.5 / (~similar).sum())
+    return weights
+
+
 def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) -> Measured:
     """threshold: the squared distance below which images count as similar where no calibration can be fitted.
 
@@ -54,28 +70,12 @@ def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) 
         "dissimilar_below_b": float(near[~pairs.similar].mean()),
         "calibration": None if calibration is None else asdict(calibration),
     }
+    weights = weights_of(outside)
     if isinstance(outside.known, PairIndices):
-        return Measured(of_pairs, (near == pairs.similar).astype(np.float64), _by_kind(pairs.similar))
+        return Measured(of_pairs, (near == pairs.similar).astype(np.float64), weights)
     k = _most_that_all_can_fill(outside.known)
-    precision = precision_of_queries(nearest_others(embeddings, k), outside.known, k)
-    weights = _by_class(outside.known)
+    precision = precisions_of_queries(nearest_others(embeddings, k), outside.known, [k])[k]
     return Measured({f"mprec_at_{k}": float(weights @ precision)} | of_pairs, precision, weights)
-
-
-def _by_kind(similar: npt.NDArray[np.bool_]) -> Weights:
-    """(P,): half for each kind, of which there must be both."""
-    weights: Weights = np.where(similar, 0.5 / similar.sum(), 0.5 / (~similar).sum())
-    return weights
-
-
-def _by_class(known: Labels | Membership) -> Weights:
-    """(n,): the same for each class; an image of several classes has a part of each."""
-    # (n, C), or the same for images of one class each
-    belongs = known.matrix if isinstance(known, Membership) else known[:, None] == np.unique(known)
-    sizes = belongs.sum(0)
-    there = sizes > 0
-    weights: Weights = belongs[:, there] @ (1 / sizes[there]) / there.sum()
-    return weights
 
 
 def _most_that_all_can_fill(known: Labels | Membership) -> int:

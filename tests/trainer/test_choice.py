@@ -153,12 +153,12 @@ def test_few_held_out_images_tell_nothing(run: Run) -> None:
 
 
 def tried_with(differences: dict[str, float], noise: float) -> dict[str, Any]:
-    """Results of all members on 100 queries, with this mean difference from the default and this spread around it."""
-    sign = np.where(np.arange(100) % 2, 1.0, -1.0)
+    """Results of all members on the 240 queries: the mean difference from the default, and the spread around it."""
+    sign = np.where(np.arange(240) % 2, 1.0, -1.0)
 
     def row(name: str) -> dict[str, Any]:
-        scores = np.full(100, 0.5) if name == "default" else 0.5 + differences.get(name, 0.0) + noise * sign
-        return {"figures": {"of": name}, "scores": scores.tolist(), "weights": [0.01] * 100, "seconds": 1.0}
+        scores = np.full(240, 0.5) if name == "default" else 0.5 + differences.get(name, 0.0) + noise * sign
+        return {"figures": {"of": name}, "scores": scores.tolist(), "seconds": 1.0}
 
     return {name: row(name) for name in family(config(POOR))}
 
@@ -173,8 +173,8 @@ def tried_with(differences: dict[str, float], noise: float) -> dict[str, Any]:
     ],
 )
 def test_three_standard_errors_decide(run: Run, differences: dict[str, float], chosen: str) -> None:
-    """A spread of 0.1 over 100 queries is an error of 0.01 in the mean."""
-    run.write_json("tried.json", tried_with(differences, noise=0.1))
+    """A spread of 0.01 sqrt(240) over 240 queries, which weigh the same, is an error of 0.01 in the mean."""
+    run.write_json("tried.json", tried_with(differences, noise=0.01 * 240**0.5))
     choice = choose(INSIDE, OUTSIDE, config(POOR), run)
     assert (choice.name, choice.measured) == (chosen, {"of": chosen})
     assert choice.compared[1]["standard_error"] == pytest.approx(0.01)
@@ -184,8 +184,8 @@ def test_three_standard_errors_decide(run: Run, differences: dict[str, float], c
     "damaged",
     [
         {"default": {"seconds": 1}},
-        {"longer": {"figures": {}, "scores": [1.0], "weights": [1.0], "seconds": 1}},
-        {"default": {"figures": {}, "scores": [1.0, 0.0], "weights": [1.0], "seconds": 1}},
+        {"longer": {"figures": {}, "scores": [1.0] * 240, "seconds": 1}},
+        {"default": {"figures": {}, "scores": [1.0, 0.0], "seconds": 1}},
     ],
     ids=["fields", "default", "lengths"],
 )
