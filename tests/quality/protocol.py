@@ -1,0 +1,31 @@
+"""What the tests of this folder share: train, evaluate and read the table, through the trainer's own commands."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["DEEP", "NML", "PAPER", "TIMEOUT_S", "check_mprec_at_10"]
+
+TIMEOUT_S = 1200  # the first run extracts the features of up to 4,485 pictures
+
+NML = ("--method", "nml")
+# What the choice ends with on these sets; it is made once, on the smallest.
+DEEP = ("--method", "nml-deep")
+# The paper's SGD makes 10^6 steps; without held-out images it makes them once.
+PAPER = ("--paper", "--validation-fraction", "0")
+
+
+def check_mprec_at_10(source: Path, folder: Path, method: str, least: float, *settings: str) -> dict[str, float]:
+    """Assert that the method keeps its promise and is above raw features and PCA; returns mprec@10 by method."""
+    _trainer("train", source, "--out", folder / "run", *settings)
+    _trainer("evaluate", source, "--model", folder / "run" / "model.safetensors", "--json", folder / "table.json")
+    rows = json.loads((folder / "table.json").read_text())
+    scores: dict[str, float] = {row["method"].split(" (")[0]: row["mprec_at_k"]["10"] for row in rows}
+    assert scores[method] >= least
+    assert scores[method] > max(scores["raw features"], scores["PCA"])
+    return scores
+
+
+def _trainer(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", "trainer", *map(str, arguments)], check=True)
