@@ -13,7 +13,8 @@
     |   |-- UnknownModel       no model of that version
     |   `-- UnknownReference   feedback about an id that is neither an image nor a query we still have
     |-- IdTaken                an image with that id and other bytes exists
-    |-- MissingFile            an image is in the database, its file is not, or not whole, in the blob store
+    |-- DamagedSnapshot        what was kept of the index cannot be used; it is built anew
+    |-- MissingFile            an image is in the database, its file is not, or not as it was, in the blob store
     |-- Unavailable            not now
     |   |-- NotReady           the service is starting or stopping
     |   |-- NoActiveModel      there is no model to search with
@@ -22,6 +23,10 @@
         |-- BadSettings        a setting that is unknown, out of range or unsafe
         |-- DataFolderInUse    another process owns the data folder or the database
         |-- NewerDatabase      written by a later version of this program
+        |-- OlderDatabase      not yet brought to this version by a start of the service
+        |-- NotEmpty           there is something already where a backup should be restored, or an export written
+        |-- BrokenBackup       no backup, an unfinished one, or one that is damaged
+        |-- BadSource          nothing that pictures could be read from
         `-- BackboneMismatch   the collection's features come from another backbone
 
 Each message says what is wrong, with which value, and what to do about it.
@@ -36,13 +41,18 @@ __all__ = [
     "BadRequest",
     "BadSearch",
     "BadSettings",
+    "BadSource",
+    "BrokenBackup",
     "CannotStart",
+    "DamagedSnapshot",
     "DataFolderInUse",
     "IdTaken",
     "MissingFile",
     "NewerDatabase",
     "NoActiveModel",
+    "NotEmpty",
     "NotReady",
+    "OlderDatabase",
     "ReservedId",
     "StoreUnavailable",
     "TooManyPairs",
@@ -106,8 +116,12 @@ class IdTaken(AppError):
     """An image with that id and other bytes exists."""
 
 
+class DamagedSnapshot(AppError):
+    """What was kept of the index cannot be used. Nobody needs to know but the log: the index is built anew."""
+
+
 class MissingFile(AppError):
-    """An image is in the database, its file is not in the blob store, or not whole: somebody else was at it."""
+    """An image is in the database, its file is not in the blob store, or not as it was: somebody else was at it."""
 
 
 class Unavailable(AppError):
@@ -140,6 +154,22 @@ class DataFolderInUse(CannotStart):
 
 class NewerDatabase(CannotStart):
     """The database was written by a later version of this program."""
+
+
+class OlderDatabase(CannotStart):
+    """The database has not been brought to this version of the program yet, or has no tables at all."""
+
+
+class NotEmpty(CannotStart):
+    """There is something already where a backup should be restored or an export be written."""
+
+
+class BrokenBackup(CannotStart):
+    """The folder is no backup, an unfinished one, or one that is damaged."""
+
+
+class BadSource(CannotStart):
+    """There is nothing that pictures could be read from: no such folder, a CSV without a path column."""
 
 
 class BackboneMismatch(CannotStart):

@@ -1,19 +1,28 @@
-"""Image bytes -> features with the real backbone, one picture at a time. Implements `app.ports.Extractor`."""
+"""Image bytes -> features with the real backbone. Implements `app.ports.Extractor`."""
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import BoundedSemaphore
 
-from app.records import Extraction
+from PIL import Image
+
+from app.records import FeatureMatrix, Picture
 from embedding.backbone import Backbone
 from embedding.image import ImageLimits, decode_image
 
 __all__ = ["BackboneExtractor", "open_extractor"]
 
-# Decoded pictures that may wait for the backbone: one is extracted while the next are decoded. At 60 million pixels
-# each takes 180 MB, so without a bound a burst of large uploads would fill the memory.
+# Pictures that may be decoded at once. At 60 million pixels each takes 180 MB, so without a bound a burst of large
+# uploads would fill the memory; what waits for the backbone is small.
 _PICTURES_IN_MEMORY = 4
+
+_BATCH = 16  # large enough for the convolutions, small enough that their activations fit malloc's reuse limit
+
+# Sharp enough for a grid on a dense screen; about 10 kB a picture.
+_THUMBNAIL_SIDE = 320  # pixels, of the longer side
+_THUMBNAIL_QUALITY = 80
 
 # The smallest picture there is; running it once compiles and allocates what the first request would wait for.
 _ONE_PIXEL_GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b")
@@ -22,21 +31,28 @@ _ONE_PIXEL_GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000
 class BackboneExtractor:
     """Decodes in the calling thread, extracts in one thread of its own.
 
-    One, because torch spreads a single picture over all cores itself. Its own, because torch sets the OpenMP thread
-    count of the thread that it runs in, and FAISS in that thread would follow it (see `app.cli`).
+    One, because torch spreads pictures over all cores itself. Its own, because torch sets the OpenMP thread count of
+    the thread that it runs in, and FAISS in that thread would follow it (see `app/cli/__init__.py`).
     """
+
+    batch_size = _BATCH
 
     def __init__(self, backbone: Backbone, limits: ImageLimits, thread: ThreadPoolExecutor):
         self._backbone = backbone
         self._limits = limits
+        self.max_bytes = limits.max_bytes
         self._thread = thread
         self._room = BoundedSemaphore(_PICTURES_IN_MEMORY)
 
-    def extract(self, data: bytes) -> Extraction:
+    def decode(self, data: bytes, *, thumbnail: bool = False) -> Picture:
         with self._room:
             image = decode_image(data, self._limits)
-            features = self._thread.submit(self._backbone.features, [image]).result()  # (1, D)
-        return Extraction(features[0], image.width, image.height)
+            pixels, (width, height) = self._backbone.preprocess(image), image.size
+            return Picture(pixels, width, height, _thumbnail(image) if thumbnail else None)
+
+    def features(self, pictures: Sequence[Picture]) -> FeatureMatrix:
+        pixels = [picture.pixels for picture in pictures]
+        return self._thread.submit(self._backbone.features_of, pixels).result()
 
 
 @contextmanager
@@ -44,5 +60,13 @@ def open_extractor(backbone: Backbone, limits: ImageLimits) -> Iterator[Backbone
     """An extractor that is warm; its thread ends with the block."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="extract") as thread:
         extractor = BackboneExtractor(backbone, limits, thread)
-        extractor.extract(_ONE_PIXEL_GIF)
+        extractor.features([extractor.decode(_ONE_PIXEL_GIF, thumbnail=True)])
         yield extractor
+
+
+def _thumbnail(image: Image.Image) -> bytes:
+    """A JPEG of at most 320 x 320 pixels; a smaller picture keeps its size. Shrinks the picture itself."""
+    image.thumbnail((_THUMBNAIL_SIDE, _THUMBNAIL_SIDE), reducing_gap=2.0)
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=_THUMBNAIL_QUALITY, comment=b"")  # Pillow would copy the original's
+    return file.getvalue()

@@ -1,8 +1,7 @@
-"""The application: the one place that picks real parts."""
+"""The application: routes, what stands around them, and a collection while it runs."""
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from datetime import timedelta
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
@@ -11,24 +10,12 @@ from app.api.errors import add_error_handlers
 from app.api.guard import Guard
 from app.api.middleware import BodyLimit, NoSniff
 from app.api.schemas import Problem
-from app.extractor import open_extractor
-from app.index.faiss_index import FaissIndex
-from app.ports import Repository
-from app.services.activation import activate, model_to_start_with
-from app.services.collection import Collection
-from app.services.search import purge_queries
+from app.housekeeper import housekeeping
+from app.parts import open_collection
 from app.settings import Settings
-from app.store.blobs import FsspecBlobs
-from app.store.database import database_file, open_database
-from app.store.lock import own_data_folder, own_database
-from app.store.repository import SqlRepository
 from embedding import __version__
-from embedding.backbone import Backbone, load_backbone
-from embedding.image import ImageLimits
-from embedding.model_file import Model
-from embedding.process import use_threads
 
-__all__ = ["create_app", "open_collection"]
+__all__ = ["create_app"]
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -53,56 +40,11 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
-@contextmanager
-def open_collection(settings: Settings) -> Iterator[Collection]:
-    """Open everything in the order in which it can fail cheaply; close it in the opposite order.
-
-    Raises: CannotStart and its kinds, StoreUnavailable, BackboneUnavailable, ModelFileError and its kinds.
-    """
-    use_threads(settings.threads)
-    limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
-    with (
-        own_data_folder(settings.data_dir),
-        own_database(database_file(settings.database)),
-        open_database(settings.database) as database,
-    ):
-        blobs = FsspecBlobs(settings.blobs)
-        repository = SqlRepository(database)
-        model = model_to_start_with(repository, settings.model)
-        backbone = _backbone(settings, repository, model)
-        with open_extractor(backbone, limits) as extractor:
-            collection = Collection(
-                repository,
-                blobs,
-                extractor,
-                FaissIndex,
-                settings.max_k,
-                timedelta(seconds=settings.query_retention_s),
-            )
-            purge_queries(collection)
-            if model is not None:
-                activate(collection, model)
-            yield collection
-
-
-def _backbone(settings: Settings, repository: Repository, model: Model | None) -> Backbone:
-    """The model's backbone, or the one of the settings; made sure that the stored features are its own."""
-    backbone = load_backbone(
-        model.backbone.name if model else settings.backbone,
-        weights=settings.backbone_weights,
-        allow_download=settings.allow_download,
-        device=settings.device,
-    )
-    if model is not None:
-        model.check_backbone(backbone.identity)
-    repository.claim_backbone(backbone.identity)
-    return backbone
-
-
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     # On the event loop although it takes seconds: nothing is served before it is done.
-    with open_collection(app.state.settings) as collection:
+    settings: Settings = app.state.settings
+    with open_collection(settings) as collection, housekeeping(collection, settings.housekeeping_interval_s):
         app.state.collection = collection
         try:
             yield

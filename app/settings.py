@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import BadSettings
+from app.records import Places
 
 __all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
 
@@ -33,10 +34,10 @@ class Settings(BaseSettings):
     )
     database_url: str = Field(
         "",
-        description="SQLAlchemy URL of a SQLite file, the only kind of database in this version; one process owns it; "
-        "empty: samekind.db in data_dir.",
+        description="postgresql://user:password@host/database, or sqlite:////a/file; one process owns it; empty: "
+        "samekind.db in data_dir.",
     )
-    blobs_url: str = Field("", description="fsspec URL where the original files are kept; empty: data_dir/blobs.")
+    blobs_url: str = Field("", description="fsspec URL where originals and thumbnails are kept; empty: data_dir/blobs.")
     model: Path | None = Field(
         None, description="Model file to activate at start; unset: the one that was active last."
     )
@@ -66,6 +67,13 @@ class Settings(BaseSettings):
         gt=0,
         le=10 * 365 * 24 * 3600,
         description="How long feedback may name an uploaded query, in seconds.",
+    )
+    # A listing of ten million files takes half a minute of a disk's time.
+    housekeeping_interval_s: int = Field(
+        24 * 3600,
+        ge=1,
+        le=365 * 24 * 3600,
+        description="How often files that no image names are looked for and removed, in seconds; also at each start.",
     )
     threads: int = Field(0, ge=0, le=256, description="CPU threads for feature extraction; 0: all cores.")
 
@@ -106,6 +114,16 @@ class Settings(BaseSettings):
     def blobs(self) -> str | Path:
         """Where blobs are kept: likewise a URL or a folder."""
         return self.blobs_url or self.data_dir.absolute() / "blobs"
+
+    @property
+    def places(self) -> Places:
+        """All three."""
+        return Places(self.data_dir, self.database, self.blobs)
+
+    @property
+    def snapshot(self) -> Path:
+        """The file of the index snapshot."""
+        return self.data_dir.absolute() / "index.snapshot"
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -2,9 +2,14 @@
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["flush_folder", "write_whole"]
+__all__ = ["PARTIAL", "flush_folder", "write_whole", "writing_whole"]
+
+PARTIAL = ".partial"  # how the name ends of what a crash in the middle leaves
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -12,13 +17,20 @@ def write_whole(path: Path, content: bytes) -> None:
 
     A crash or a full disk leaves the old file or the new one, and nothing beside it but for a crash in the middle.
     """
+    with writing_whole(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """The same for a file that is written piece by piece; if the block raises, the old file stays."""
     if not path.parent.is_dir():
         path.parent.mkdir(parents=True, exist_ok=True)
         flush_folder(path.parent.parent)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}{PARTIAL}")
     try:
         with temporary.open("wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

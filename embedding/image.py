@@ -16,7 +16,7 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 from embedding.decode_cost import check_decode_cost
 from embedding.errors import BrokenImage, ImageTooLarge, UnsupportedImage
 
-__all__ = ["DECODER", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
+__all__ = ["DECODER", "FILE_SUFFIXES", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
 
 Image.init()  # registers all of Pillow's decoders now, not within the first request
 pi_heif.register_heif_opener()
@@ -26,6 +26,11 @@ DECODER = "samekind-1"
 # Pillow's names; its JPEG covers MPO, the JPEG with a second picture behind it that many phones write. Formats that run
 # code or call other programs (EPS, WMF) and the dozens of rare ones stay shut: each open decoder is attack surface.
 SUPPORTED_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
+
+# File names only decide what is listed in a folder; what a file really is, the decoder finds out from its bytes.
+FILE_SUFFIXES = frozenset(
+    {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".avif", ".heic", ".heif"}
+)
 
 _WHITE = (255, 255, 255)
 _SIXTEEN_BIT = 65535.0

@@ -3,27 +3,29 @@
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from typer.main import get_command
 
+from app.cli import cli as samekind
+from app.operations.check import Kind
 from app.settings import PREFIX, settings_table
 from tests.conftest import ROOT
 from trainer.cli import app as trainer_app
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")]
 )
 
 
-def commands(program: str) -> list[list[str]]:
-    """Every line of README's shell blocks that starts with the program."""
-    blocks = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+def commands(program: str, document: str = README) -> list[list[str]]:
+    """Every line of a document's shell blocks that starts with the program."""
+    blocks = re.findall(r"```sh\n(.*?)```", document, re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
     return [shlex.split(line, comments=True) for line in lines if line.startswith(f"{program} ")]
 
@@ -49,11 +51,18 @@ def test_trainer_commands_parse() -> None:
         group.commands[command[1]].make_context(command[1], command[2:])
 
 
-def test_samekind_commands_parse() -> None:
-    for command in commands("samekind"):
-        done = subprocess.run([sys.executable, "-m", "app.cli", command[1], "--help"], capture_output=True, check=True)
-        for option in (word for word in command[2:] if word.startswith("--")):
-            assert option in done.stdout.decode()
+def test_samekind_commands_parse_and_none_is_left_out() -> None:
+    found = commands("samekind") + commands("samekind", OPERATIONS)
+    group: Any = get_command(samekind)
+    for command in found:
+        group.commands[command[1]].make_context(command[1], command[2:])
+    told = {command[1] for command in found} | set(re.findall(r"`samekind ([\w-]+)", README + OPERATIONS))
+    assert told >= set(group.commands) - {"version"}
+
+
+def test_each_kind_of_finding_is_explained() -> None:
+    (table,) = re.findall(r"\| found \| what it is \| repair \|\n(.*?)\n\n", OPERATIONS, re.DOTALL)
+    assert {line.split(" | ")[0].strip("| ") for line in table.splitlines()[1:]} == set(get_args(Kind))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

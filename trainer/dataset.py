@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedding.errors import BadPairs
+from embedding.image import FILE_SUFFIXES
 from embedding.pairs import Pair, contradictions, read_pairs
 from trainer.box import Box
 from trainer.errors import BadDataset
@@ -26,8 +27,6 @@ from trainer.membership import SEPARATOR, label_names
 
 __all__ = ["Source", "held_out", "read_source"]
 
-# File names only decide what is listed; what a file really is, the decoder finds out from its bytes.
-_SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff", ".bmp", ".avif", ".heic", ".heif"}
 _SPLITS = {"train", "test"}
 
 
@@ -99,7 +98,7 @@ def _from_folder(root: Path) -> Source:
                 f"The class folder {folder.name!r} has a {SEPARATOR} in its name, which parts the labels of an image "
                 "that has several: rename it, or give a CSV."
             )
-        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
+        files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in FILE_SUFFIXES and file.is_file())
         if not files:
             notes.append(f"The class folder {folder.name} has no images.")
         paths += files
@@ -147,7 +146,7 @@ def _check_both_signs(path: Path, pairs: Sequence[Pair]) -> None:
 def _checked(source: Source) -> Source:
     labels = source.labels or []
     if not labels:
-        raise BadDataset(f"{source.origin} holds no images (looked for {', '.join(sorted(_SUFFIXES))}).")
+        raise BadDataset(f"{source.origin} holds no images (looked for {', '.join(sorted(FILE_SUFFIXES))}).")
     counts = Counter(name for label in labels for name in label_names(label))
     if len(counts) < 2:
         raise BadDataset(f"{source.origin} has one class only, {min(counts)!r}: nothing could be told apart.")

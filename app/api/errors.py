@@ -45,6 +45,7 @@ ROWS: Mapping[type[Exception], Row] = {
     app_errors.UnknownModel: Row(404, "unknown_model"),
     app_errors.UnknownReference: Row(404, "unknown_reference"),
     app_errors.IdTaken: Row(409, "id_taken"),
+    app_errors.DamagedSnapshot: Row(503, "index_damaged"),
     app_errors.MissingFile: Row(500, "file_missing"),
     app_errors.NotReady: Row(503, "not_ready"),
     app_errors.NoActiveModel: Row(503, "no_active_model"),

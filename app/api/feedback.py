@@ -6,8 +6,9 @@ from itertools import chain, islice
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
+from app.api.bodies import Feedback
 from app.api.dependencies import CollectionDep
-from app.api.schemas import Feedback, Recorded
+from app.api.schemas import Recorded
 from app.services.collection import Collection
 from app.services.feedback import export_pairs, record_feedback
 

@@ -2,20 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, field_validator, model_validator
+from pydantic import BaseModel, Field
 
 from app.records import Counts, ModelRecord, RecordedPairs, StoredImage
 from app.services.collection import Collection
-from app.services.feedback import MAX_PAIRS, check_pair_count
 from app.services.fields import readable_metadata
 from app.services.images import Page
 from app.services.search import Answer, Neighbour
-from embedding.pairs import Pair
 
 __all__ = [
-    "Feedback",
     "Health",
     "Image",
     "ImagePage",
@@ -29,9 +26,6 @@ __all__ = [
     "file_link",
     "image_link",
 ]
-
-# An id as feedback may give it; whether it exists is asked later, so only its length is limited here.
-Reference = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 def image_link(image_id: str) -> str:
@@ -47,10 +41,12 @@ def file_link(image_id: str) -> str:
 class Links(BaseModel):
     image: str
     file: str
+    thumbnail: str
 
     @classmethod
     def of(cls, image_id: str) -> Self:
-        return cls(image=image_link(image_id), file=file_link(image_id))
+        link = image_link(image_id)
+        return cls(image=link, file=file_link(image_id), thumbnail=f"{link}/thumbnail")
 
 
 class Image(BaseModel):
@@ -63,6 +59,7 @@ class Image(BaseModel):
     category: str | None
     metadata: dict[str, Any]
     created: datetime
+    updated: datetime | None = Field(description="When category or metadata changed last; null: never.")
     links: Links
 
     @classmethod
@@ -77,6 +74,7 @@ class Image(BaseModel):
             category=image.category,
             metadata=readable_metadata(image.id, image.metadata),
             created=image.created,
+            updated=image.updated,
             links=Links.of(image.id),
         )
 
@@ -92,7 +90,9 @@ class ImagePage(BaseModel):
 
 class NeighbourOut(BaseModel):
     id: str
-    squared_distance: float = Field(description="Squared L2 distance of the embeddings, 0 for the same picture.")
+    squared_distance: float = Field(
+        description="Squared L2 distance of the embeddings; 0 for the same picture, but for rounding of its features."
+    )
     same: bool = Field(description="Whether the model takes it for the same kind: squared_distance < b.")
     probability: float | None = Field(description="Of being the same kind; null if the model is not calibrated.")
     category: str | None
@@ -122,49 +122,6 @@ class SearchAnswer(BaseModel):
     def of(cls, answer: Answer) -> Self:
         neighbours = [NeighbourOut.of(neighbour) for neighbour in answer.neighbours]
         return cls(query_id=answer.query_id, model=answer.model, k=answer.k, neighbours=neighbours)
-
-
-class Body(BaseModel):
-    """A JSON body, or a part of one, that is validated on the event loop: what is wrong with it must not cost much."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse_unknown_fields(cls, value: Any) -> Any:
-        """The first of them; pydantic would make an error of each, and a body has room for a million."""
-        unknown = (
-            next((name for name in value if name not in cls.model_fields), None) if isinstance(value, dict) else None
-        )
-        if unknown is not None:
-            raise ValueError(f"there is no field {unknown[:50]!a} here")
-        return value
-
-
-class Verdict(Body):
-    left: Reference = Field(description="Id of an image or of a query; the order of the two means nothing.")
-    right: Reference
-    similar: bool
-
-
-class Feedback(Body):
-    # Fail fast: the errors of 10,000 verdicts would take longer than 10,000 good ones.
-    pairs: Annotated[list[Verdict], FailFast()] = Field(
-        description=f"1 to {MAX_PAIRS} verdicts; all are recorded or none."
-    )
-    source: str | None = Field(None, description="Who says so, or by what means; free text, 200 characters.")
-
-    @field_validator("pairs", mode="before")
-    @classmethod
-    def _count_first(cls, pairs: Any) -> Any:
-        """Raises: TooManyPairs, which pydantic lets through as it is."""
-        if isinstance(pairs, list):
-            check_pair_count(len(pairs))
-        return pairs
-
-    def as_pairs(self) -> list[Pair]:
-        """Raises: BadPairs for a pair of an image with itself."""
-        return [Pair(verdict.left, verdict.right, verdict.similar) for verdict in self.pairs]
 
 
 class Recorded(BaseModel):

@@ -14,6 +14,7 @@ Traps that this module is built around:
   that was left out can belong to the K nearest.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import faiss
@@ -21,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from app.index.locks import ReadersWriterLock
-from app.records import Hit
+from app.records import Hit, NearDuplicate
 
 __all__ = ["FaissIndex"]
 
 _SPARE_CANDIDATES = 8  # beyond K; enough for the few ties that real collections have
+_ROWS_COMPARED = 256  # with all others at once, where pairs are looked for
 _FLOAT32 = np.finfo(np.float32)
 
 
@@ -61,9 +63,17 @@ class FaissIndex:
             self._map.add_with_ids(np.ascontiguousarray(embeddings, np.float32), ids)
             self._greatest_id = max(self._greatest_id, int(ids.max()))
 
-    def remove(self, id_: int) -> bool:
+    def remove(self, ids: npt.NDArray[np.int64]) -> int:
+        if not len(ids):
+            return 0
         with self._lock.writing():
-            return bool(self._map.remove_ids(np.array([id_], np.int64)))
+            return int(self._map.remove_ids(np.ascontiguousarray(ids, np.int64)))
+
+    def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        with self._lock.reading():
+            if not len(self):
+                return np.empty(0, np.int64), np.empty((0, self.embedding_dim), np.float32)
+            return self._all_ids().copy(), self._all_embeddings().copy()
 
     def search(self, embedding: npt.NDArray[np.float32], k: int) -> list[Hit]:
         with self._lock.reading():
@@ -76,27 +86,35 @@ class FaissIndex:
         order = np.lexsort((ids, squared_distances))[:k]
         return [Hit(int(ids[i]), float(squared_distances[i])) for i in order]
 
+    def near_duplicates(self, max_squared_distance: float) -> Iterator[NearDuplicate]:
+        ids, embeddings = self.rows()
+        order = np.argsort(ids)
+        ids, embeddings = ids[order], embeddings[order]
+        flat = faiss.IndexFlatL2(self.embedding_dim)  # of its own: nobody waits meanwhile
+        flat.add(embeddings)
+        # Many queries at once are computed as |x|^2 + |y|^2 - 2xy, which is off by some ulps of the greatest |x|^2.
+        greatest = float(np.square(embeddings, dtype=np.float64).sum(axis=1).max(initial=0.0))
+        within = self._in_float32(max_squared_distance) + 8 * self._relative_error * greatest
+        for start in range(0, len(ids), _ROWS_COMPARED):
+            rows, others = _later_pairs(flat, embeddings, start, within)
+            exact = _squared_distances(embeddings[others], embeddings[rows])
+            for i in np.flatnonzero(exact <= max_squared_distance):
+                yield NearDuplicate(int(ids[rows[i]]), int(ids[others[i]]), float(exact[i]))
+
     def _nearest(self, query: npt.NDArray[np.float32], k: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """Rows that contain the k nearest and all their ties, with exact squared distances; in no order."""
         found, labels = self._flat.search(query[None], min(k + _SPARE_CANDIDATES, len(self)))
         rows = labels[0][labels[0] >= 0]  # FAISS fills up with -1
-        exact = self._squared_distances(query, rows)
+        exact = _squared_distances(self._all_embeddings()[rows], query)
         radius = self._in_float32(np.partition(exact, k - 1)[k - 1])
         if len(rows) == len(self) or found[0, -1] > radius:
             return rows, exact
         _, _, rows = self._flat.range_search(query[None], float(np.nextafter(np.float32(radius), np.float32(np.inf))))
-        return rows, self._squared_distances(query, rows)
+        return rows, _squared_distances(self._all_embeddings()[rows], query)
 
     def _in_float32(self, squared_distance: float) -> float:
         """The greatest value that FAISS may compute for a vector at this exact distance or nearer."""
         return squared_distance * (1 + self._relative_error) + self._underflow
-
-    def _squared_distances(
-        self, query: npt.NDArray[np.float32], rows: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.float64]:
-        differences = self._all_embeddings()[rows].astype(np.float64) - query  # (len(rows), d)
-        distances: npt.NDArray[np.float64] = np.square(differences).sum(axis=1)
-        return distances
 
     def _all_embeddings(self) -> npt.NDArray[np.float32]:
         """FAISS's own memory, (N, d), not a copy: valid until the next change."""
@@ -106,6 +124,25 @@ class FaissIndex:
     def _all_ids(self) -> npt.NDArray[np.int64]:
         """As above, (N,)."""
         return _view(self._map.id_map.data(), len(self))
+
+
+def _later_pairs(
+    flat: Any, embeddings: npt.NDArray[np.float32], start: int, within: float
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Rows from `start` on, and the rows after each that FAISS finds within a squared distance; in order."""
+    limits, _, found = flat.range_search(embeddings[start : start + _ROWS_COMPARED], within)
+    rows = start + np.repeat(np.arange(len(limits) - 1), np.diff(limits.astype(np.int64)))
+    later = found > rows
+    rows, others = rows[later], found[later]
+    order = np.lexsort((others, rows))
+    return rows[order], others[order]
+
+
+def _squared_distances(embeddings: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Of each of (n, d) to one (d,) or to its own of (n, d), in float64."""
+    differences = embeddings.astype(np.float64) - query  # (n, d)
+    distances: npt.NDArray[np.float64] = np.square(differences).sum(axis=1)
+    return distances
 
 
 def _view(pointer: Any, count: int) -> npt.NDArray[Any]:

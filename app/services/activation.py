@@ -7,12 +7,13 @@ import numpy as np
 
 from app.ports import Repository
 from app.services.collection import ActiveModel, Collection
+from app.services.indexing import fill, save_snapshot
 from embedding.metric import Metric
 from embedding.model_file import Model, load_model, model_from_bytes
 
 __all__ = ["activate", "model_to_start_with"]
 
-_BLOCK_ROWS = 4096  # images that are embedded at once: 10 MB of float16 features at D = 1280
+_WORTH_KEEPING = 1000  # images that were embedded: half a second of work that the next start need not do again
 
 
 def model_to_start_with(repository: Repository, path: Path | None) -> Model | None:
@@ -36,10 +37,11 @@ def activate(collection: Collection, model: Model) -> None:
     _warm_up(model.metric)
     active = ActiveModel(version, model, collection.new_index(model.metric.embedding_dim, version))
     with collection.change:
-        for block in collection.repository.images.feature_blocks(_BLOCK_ROWS):
-            active.index.add(block.seqs, active.embed(block.features))
+        embedded = fill(collection.repository, collection.snapshots, active)
         models.activate(version)
         collection.active = active
+    if embedded >= _WORTH_KEEPING:
+        save_snapshot(collection)
 
 
 def _warm_up(metric: Metric) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from threading import Lock
+from threading import Event, Lock
 
 import numpy as np
 import numpy.typing as npt
 
 from app.errors import NoActiveModel
-from app.ports import Blobs, Extractor, NewIndex, Repository, VectorIndex
+from app.ports import Blobs, Extractor, FileDeletion, NewIndex, Repository, Snapshots, VectorIndex
 from app.records import FeatureMatrix
 from embedding.errors import BadFeatures
 from embedding.model_file import Model
@@ -45,14 +45,19 @@ class Collection:
 
     repository: Repository
     blobs: Blobs
+    file_deletion: FileDeletion
     extractor: Extractor
     new_index: NewIndex
+    snapshots: Snapshots
     max_k: int
     query_retention: timedelta
     active: ActiveModel | None = None
     # Held while database, blobs and index change together: without it a delete could slip between the commit and the
     # index of an add (a ghost in the index), or between its blob and its commit (an image without a file).
     change: Lock = field(default_factory=Lock)
+    file_deletions: int = 0  # how many files were deleted; changes while `change` is held
+    # Set where a file could not be deleted with its image: a sweep should come before its time.
+    sweep_soon: Event = field(default_factory=Event)
 
     _searches: Iterator[int] = field(default_factory=lambda: count(1))
 

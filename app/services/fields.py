@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.errors import BadField, ReservedId
+from app.records import Scalar
 
 __all__ = [
     "MAX_METADATA_BYTES",
@@ -14,7 +15,9 @@ __all__ = [
     "MAX_TEXT",
     "QUERY_PREFIX",
     "check_image_id",
+    "check_metadata",
     "check_text",
+    "filter_from",
     "metadata_from",
     "readable_metadata",
 ]
@@ -25,6 +28,8 @@ QUERY_PREFIX = "q_"
 MAX_TEXT = 200  # characters of a category or a source
 MAX_METADATA_BYTES = 65_536  # it is read with every row that a search returns
 MAX_METADATA_DEPTH = 32  # objects and lists inside each other
+_MAX_MEMBERS = 32  # of a filter; SQLite takes expressions of a thousand parts
+_MAX_INTEGER = 2**63 - 1  # what SQLite compares exactly
 # What pydantic still writes as JSON is 255 levels, of which an answer takes some itself.
 _READABLE_DEPTH = 200
 
@@ -62,14 +67,32 @@ def metadata_from(text: str | None) -> dict[str, Any]:
     """A JSON object; none is the empty one. Raises: BadField."""
     if not text:
         return {}
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_METADATA_BYTES:
-        raise BadField(f"metadata has {len(text):,} characters, the limit is {MAX_METADATA_BYTES:,} bytes.")
-    metadata, canonical = _parsed(text)
+    _check_length(text)
+    return check_metadata(_loaded(text))
+
+
+def check_metadata(metadata: Any) -> dict[str, Any]:
+    """Metadata as JSON values. Raises: BadField."""
+    canonical = _canonical(metadata)
+    _check_length(canonical)
     if not isinstance(metadata, dict):
-        raise BadField(f"metadata must be a JSON object, got {_shown(text)}.")
+        raise BadField(f"metadata must be a JSON object, got {_shown(canonical)}.")
     if _NUL_OR_SURROGATE.search(canonical):
         raise BadField("metadata has NUL characters or broken text, which cannot be stored.")
     return metadata
+
+
+def filter_from(text: str | None) -> dict[str, Scalar]:
+    """Members that metadata must have, a JSON object of texts, numbers, true, false and null. Raises: BadField."""
+    members = metadata_from(text)
+    if len(members) > _MAX_MEMBERS:
+        raise BadField(f"A filter has at most {_MAX_MEMBERS} members, this one has {len(members):,}.")
+    for name, value in members.items():
+        if isinstance(value, list | dict):
+            raise BadField(f"A filter compares texts, numbers, true, false and null: {_shown(name)} is none of these.")
+        if isinstance(value, int) and abs(value) > _MAX_INTEGER:
+            raise BadField(f"A filter compares numbers of up to 64 bits: {_shown(name)} is greater.")
+    return members
 
 
 def readable_metadata(image_id: str, metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,15 +103,28 @@ def readable_metadata(image_id: str, metadata: Mapping[str, Any]) -> dict[str, A
     return dict(metadata)
 
 
-def _parsed(text: str) -> tuple[Any, str]:
-    """The value, and the same as canonical JSON. Raises: BadField."""
+def _check_length(text: str) -> None:
+    """Raises: BadField."""
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_METADATA_BYTES:
+        raise BadField(f"metadata has {len(text):,} characters, the limit is {MAX_METADATA_BYTES:,} bytes.")
+
+
+def _loaded(text: str) -> Any:
+    """Raises: BadField."""
     try:
-        value = json.loads(text)
-        if _nests_deeper(value, MAX_METADATA_DEPTH):
-            raise BadField(f"metadata has more than {MAX_METADATA_DEPTH} levels of JSON inside each other: flatten it.")
-        return value, json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadField(f"metadata is no JSON, or holds a number that JSON has no word for: {error}") from error
+        raise BadField(f"metadata is no JSON: {error}") from error
+
+
+def _canonical(value: Any) -> str:
+    """Raises: BadField."""
+    if _nests_deeper(value, MAX_METADATA_DEPTH):
+        raise BadField(f"metadata has more than {MAX_METADATA_DEPTH} levels of JSON inside each other: flatten it.")
+    try:
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except ValueError as error:
+        raise BadField(f"metadata holds a number that JSON has no word for: {error}") from error
 
 
 def _nests_deeper(value: object, depth: int) -> bool:

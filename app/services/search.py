@@ -43,7 +43,7 @@ def search_by_upload(collection: Collection, data: bytes, k: int) -> Answer:
     Raises: BadLimit, NoActiveModel, BadImage and its kinds, StoreUnavailable.
     """
     active = _ready_for(collection, k)
-    features = collection.extractor.extract(data).features
+    features = collection.extractor.features([collection.extractor.decode(data)])[0]
     neighbours = _neighbours(collection, active, features, k)
     return Answer(_keep_query(collection, features), active.version, k, neighbours)
 

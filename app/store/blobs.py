@@ -1,7 +1,10 @@
 """Files named by the sha256 of their content, under any root that fsspec can reach."""
 
+import hashlib
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -9,48 +12,97 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from app.errors import MissingFile, StoreUnavailable
-from embedding.durable import flush_folder, write_whole
+from app.records import BlobName
+from embedding.durable import PARTIAL, flush_folder, write_whole
 
 __all__ = ["FsspecBlobs"]
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+_FOLDER = re.compile(r"[0-9a-f]{2}")
+_REMEDY = "add the same picture again, restore the file from a backup, or delete its image."
 
 
 class FsspecBlobs:
     """Implements `app.ports.Blobs`. The first two digits of the name are a folder, so that folders stay small."""
 
-    def __init__(self, root: str | Path):
-        """A folder, whose name is taken as it is, or a URL. Raises: StoreUnavailable if it cannot be opened."""
+    def __init__(self, root: str | Path, name: str = "The blob store"):
+        """A folder, whose name is taken as it is, or a URL; name: what messages call it.
+
+        Raises: StoreUnavailable if it cannot be opened.
+        """
+        self._name = name
+        # Listings are asked for to learn what others did meanwhile, so none may come from fsspec's memory.
         self._files, self._root = (LocalFileSystem(), str(root)) if isinstance(root, Path) else _opened(root)
         self._is_local = "file" in _protocols(self._files)
 
     def put(self, sha256: str, content: bytes) -> None:
-        with _as_unavailable():
+        with self._as_unavailable():
             if self._is_local:
                 _write_durably(Path(self._path(sha256)), content)
-            elif not self._holds(sha256, len(content)):
+            elif not self._is_whole(sha256):
                 self._files.pipe_file(self._path(sha256), content)
 
+    def holds(self, sha256: str) -> bool:
+        with self._as_unavailable():
+            return bool(self._files.exists(self._path(sha256)))
+
     def open(self, sha256: str) -> BinaryIO:
-        with _as_unavailable():
+        with self._as_unavailable():
             try:
                 file: BinaryIO = self._files.open(self._path(sha256), "rb")
             except FileNotFoundError as error:
-                raise MissingFile(
-                    f"The file {sha256} is not in the blob store: restore it from a backup, or delete its image."
-                ) from error
+                raise MissingFile(f"The file {sha256} is not in the blob store: {_REMEDY}") from error
+            try:
+                if hashlib.file_digest(file, "sha256").hexdigest() != sha256:  # type: ignore[arg-type]  # it has readinto
+                    raise MissingFile(f"The file {sha256} in the blob store is not what it was: {_REMEDY}")
+                file.seek(0)
+            except BaseException:
+                file.close()
+                raise
         return file
 
     def delete(self, sha256: str) -> None:
-        with _as_unavailable():
+        with self._as_unavailable():
             try:
                 self._files.rm_file(self._path(sha256))
             except FileNotFoundError:
                 return
 
-    def _holds(self, sha256: str, length: int) -> bool:
+    def listing(self) -> Iterator[list[BlobName]]:
+        with self._as_unavailable():
+            self._files.invalidate_cache()
+            folders = self._entries(self._root)
+            for folder in sorted(str(entry["name"]) for entry in folders if entry["type"] == "directory"):
+                if _FOLDER.fullmatch(_last_part(folder)):
+                    yield [name for entry in self._entries(folder) if (name := _blob_name(entry))]
+
+    def delete_partial(self, name: str) -> None:
+        with self._as_unavailable():
+            try:
+                self._files.rm_file(f"{self._root}/{name.lstrip('.')[:2]}/{name}")
+            except FileNotFoundError:
+                return
+
+    def _entries(self, folder: str) -> list[dict[str, Any]]:
         try:
-            return bool(self._files.size(self._path(sha256)) == length)
+            entries: list[dict[str, Any]] = self._files.ls(folder, detail=True)
         except FileNotFoundError:
+            return []
+        return entries
+
+    def _is_whole(self, sha256: str) -> bool:
+        try:
+            self.open(sha256).close()
+        except MissingFile:
             return False
+        return True
+
+    @contextmanager
+    def _as_unavailable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:  # disk full, no permission, no network
+            raise StoreUnavailable(f"{self._name} does not answer: {error.strerror or error}.") from error
 
     def _path(self, sha256: str) -> str:
         return f"{self._root}/{sha256[:2]}/{sha256}"
@@ -68,19 +120,34 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 def _write_durably(path: Path, content: bytes) -> None:
-    if path.is_file() and path.stat().st_size == len(content):
+    if _has_content(path, content):
         flush_folder(path.parent)  # another writer may not have got this far
     else:
         write_whole(path, content)
 
 
+def _has_content(path: Path, content: bytes) -> bool:
+    """Not by its length alone: a damaged file is made whole by putting it again."""
+    try:
+        return path.stat().st_size == len(content) and path.read_bytes() == content
+    except FileNotFoundError:
+        return False
+
+
+def _blob_name(entry: dict[str, Any]) -> BlobName | None:
+    """None for what is not ours; nobody else's file is ever deleted."""
+    name = _last_part(str(entry["name"]))
+    modified = entry.get("mtime", entry.get("LastModified", entry.get("created")))
+    seconds = modified.timestamp() if isinstance(modified, datetime) else modified
+    is_partial = name.startswith(".") and name.endswith(PARTIAL) and bool(_NAME.match(name, 1))
+    if entry["type"] != "file" or not (is_partial or _NAME.fullmatch(name)):
+        return None
+    return BlobName(name, is_partial, seconds)
+
+
+def _last_part(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
 def _protocols(files: Any) -> tuple[str, ...]:
     return (files.protocol,) if isinstance(files.protocol, str) else tuple(files.protocol)
-
-
-@contextmanager
-def _as_unavailable() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:  # disk full, no permission, no network
-        raise StoreUnavailable(f"The blob store does not answer: {error.strerror or error}.") from error

@@ -4,142 +4,164 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError, SQLAlchemyError
+from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import BadSettings, NewerDatabase, StoreUnavailable
+from app.errors import NewerDatabase, OlderDatabase, StoreUnavailable
+from app.store.engine import SQLITE_BEGIN, database_url, make_engine
+from app.store.tables import ownership
 
-__all__ = ["Database", "database_file", "open_database"]
+__all__ = ["ADVISORY", "Database", "connected", "open_database"]
 
 _log = logging.getLogger(__name__)
 
-_BUSY_TIMEOUT_S = 10  # another program (a backup) may hold the file for moments
-_CONNECTIONS = 41  # as many as the web framework has threads, and one for /readyz: no thread waits for one
-_BEGIN = "sqlite_begin"
+# Of PostgreSQL's error classes: no connection, a read-only transaction, out of disk or memory, the server shut down or
+# at fault itself. https://www.postgresql.org/docs/current/errcodes-appendix.html
+_SERVER_TROUBLE = {"08", "25", "53", "57", "58", "XX"}
+
+# Keys of PostgreSQL's advisory locks are two integers of 32 bits; the first one says that they are ours.
+ADVISORY = 0x5A3E
+_WRITER = 1
 
 
 class Database:
-    """Connections in transactions. Failures of the database itself come out as StoreUnavailable."""
+    """Connections in transactions. Failures of the database itself come out as StoreUnavailable.
 
-    def __init__(self, engine: Engine):
-        self._engine = engine
+    One transaction writes at a time, on both engines: what it reads cannot change before it has written.
+    """
+
+    def __init__(self, engine: Engine, name: str = "The database"):
+        """name: what messages call it."""
+        self.engine = engine
+        self._name = name
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        self._epoch: int | None = None  # of our ownership of a server's database
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the database throughout."""
-        with _as_unavailable(), self._engine.connect() as connection, connection.begin():
-            yield connection
+        with _as_unavailable(self._name), self.engine.connect() as plain:
+            connection = plain
+            if not self.is_sqlite:
+                connection = plain.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction: on disk when the block ends, undone if it raises."""
-        with _as_unavailable(), self._engine.connect() as plain:
+        with _as_unavailable(self._name), self.engine.connect() as plain:
             # SQLite: take the write lock at once, since a reader that turns writer may be refused without waiting.
-            connection = plain.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"})
+            options = {SQLITE_BEGIN: "BEGIN IMMEDIATE"} if self.is_sqlite else {"isolation_level": "READ COMMITTED"}
+            connection = plain.execution_options(**options)
             with connection.begin():
+                if not self.is_sqlite:
+                    connection.execute(select(func.pg_advisory_xact_lock(ADVISORY, _WRITER)))
+                    self._check_ownership(connection)
                 yield connection
+
+    @contextmanager
+    def outside_transactions(self) -> Iterator[Connection]:
+        """A connection on which every statement stands alone: for what cannot be done within a transaction."""
+        with _as_unavailable(self._name), self.engine.connect() as plain:
+            # The driver itself begins nothing on SQLite; our event would.
+            options = {SQLITE_BEGIN: "SELECT 1"} if self.is_sqlite else {"isolation_level": "AUTOCOMMIT"}
+            yield plain.execution_options(**options)
 
     def migrate(self) -> None:
         """Bring the tables to this program's revision. Raises: NewerDatabase, StoreUnavailable."""
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-        scripts = ScriptDirectory.from_config(config)
         with self.writing() as connection:
-            current = MigrationContext.configure(connection).get_current_revision()
-            if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
-                raise NewerDatabase(
-                    f"The database is at revision {current}, this program knows up to {scripts.get_current_head()}: "
-                    "upgrade the program, or restore the backup from before that upgrade."
-                )
+            _revision(connection)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
+    def check_revision(self) -> None:
+        """Raises: NewerDatabase, OlderDatabase (also where there are no tables yet), StoreUnavailable."""
+        with self.reading() as connection:
+            current, head = _revision(connection)
+        if current != head:
+            raise OlderDatabase(
+                f"The database is at revision {current or 'none'}, this program works with {head}: start the service "
+                "once, which brings it there, or use the program of the version that wrote it."
+            )
+
+    def claim(self) -> None:
+        """On a server: be the owner from now on, and have every former one stop writing."""
+        if self.is_sqlite:
+            return
+        with self.writing() as connection:
+            epoch = (connection.scalar(select(ownership.c.epoch)) or 0) + 1
+            connection.execute(ownership.delete())
+            connection.execute(ownership.insert().values(id=1, epoch=epoch))
+        self._epoch = epoch
+
     def close(self) -> None:
-        self._engine.dispose()
+        self.engine.dispose()
+
+    def _check_ownership(self, connection: Connection) -> None:
+        """The lock on a server is lost when that restarts; this is what keeps two owners apart all the same."""
+        if self._epoch is not None and connection.scalar(select(ownership.c.epoch)) != self._epoch:
+            raise StoreUnavailable(
+                "Another process has taken over this database while the server was away: stop one of the two, then "
+                "start this one again."
+            )
 
 
 @contextmanager
-def open_database(place: str | Path) -> Iterator[Database]:
+def open_database(place: str | Path, name: str = "The database") -> Iterator[Database]:
     """Connect to a URL or a file and migrate; closes when the block ends.
 
-    Raises: BadSettings (not a SQLite file), NewerDatabase, StoreUnavailable.
+    Raises: BadSettings (neither SQLite nor PostgreSQL), NewerDatabase, StoreUnavailable.
     """
-    database = Database(_engine(_url(place)))
-    try:
+    with connected(place, name) as database:
         database.migrate()
+        yield database
+
+
+@contextmanager
+def connected(place: str | Path, name: str = "The database") -> Iterator[Database]:
+    """The same without a migration. Raises: BadSettings."""
+    database = Database(make_engine(database_url(place)), name)
+    try:
         yield database
     finally:
         database.close()
 
 
-def database_file(place: str | Path) -> Path:
-    """The SQLite file of that path or URL, links resolved. Raises: BadSettings for everything else."""
-    return Path(_url(place).database or "").resolve()
-
-
-def _url(place: str | Path) -> URL:
-    """The URL of a SQLite file, whose name is taken as it is: ? and % in a path mean nothing. Raises: BadSettings."""
-    if isinstance(place, Path):
-        return URL.create("sqlite", database=str(place))
-    try:
-        url = make_url(place)
-        kind = url.get_backend_name()
-    except (ArgumentError, ValueError) as error:
-        raise BadSettings(f"The database URL cannot be used: {error}") from error
-    if kind != "sqlite":
-        raise BadSettings(
-            f"The database URL names {kind}: only SQLite is supported in this version (sqlite:////a/file)."
+def _revision(connection: Connection) -> tuple[str | None, str | None]:
+    """The database's revision and this program's. Raises: NewerDatabase."""
+    scripts = ScriptDirectory(str(Path(__file__).parent / "migrations"))
+    current, head = MigrationContext.configure(connection).get_current_revision(), scripts.get_current_head()
+    if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:
+        raise NewerDatabase(
+            f"The database is at revision {current}, this program knows up to {head}: "
+            "upgrade the program, or restore the backup from before that upgrade."
         )
-    if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
-        raise BadSettings("The database URL names no file: write it as sqlite:////path/to/samekind.db.")
-    return url
-
-
-def _engine(url: URL) -> Engine:
-    try:
-        engine = create_engine(url, pool_size=_CONNECTIONS, max_overflow=0, pool_timeout=_BUSY_TIMEOUT_S)
-    except (ArgumentError, SQLAlchemyError, ImportError) as error:
-        raise BadSettings(f"The database URL cannot be used: {error}") from error
-    event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
-    return engine
-
-
-def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves; the driver would say it late and only before writes
-    for pragma in (
-        f"busy_timeout = {_BUSY_TIMEOUT_S * 1000}",
-        "journal_mode = WAL",  # readers and the writer do not wait for each other
-        "synchronous = FULL",  # a commit survives a power cut; NORMAL would lose the last ones in WAL mode
-        "foreign_keys = ON",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN, "BEGIN"))
+    return current, head
 
 
 @contextmanager
-def _as_unavailable() -> Iterator[None]:
+def _as_unavailable(name: str) -> Iterator[None]:
     try:
         yield
     except (OperationalError, PoolTimeout) as error:
-        raise _unavailable(error) from error
-    except DatabaseError as error:
-        if type(error) is DatabaseError:  # SQLite's word for a file that is damaged or none of its own
-            raise _unavailable(error) from error
+        raise _unavailable(name, error) from error
+    except DBAPIError as error:
+        # DatabaseError itself is SQLite's word for a file that is damaged or none of its own.
+        if type(error) is DatabaseError or str(getattr(error.orig, "sqlstate", ""))[:2] in _SERVER_TROUBLE:
+            raise _unavailable(name, error) from error
         raise
 
 
-def _unavailable(error: SQLAlchemyError) -> StoreUnavailable:
-    reason = getattr(error, "orig", None) or error
-    _log.error("database: %s", reason)
-    return StoreUnavailable(f"The database does not answer: {reason}.")
+def _unavailable(name: str, error: SQLAlchemyError) -> StoreUnavailable:
+    reason = " ".join(str(getattr(error, "orig", None) or error).split())
+    _log.error("%s: %s", name, reason)
+    return StoreUnavailable(f"{name} does not answer: {reason}.")

@@ -1,48 +1,47 @@
 """The images table. Implements `app.ports.Images`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, delete, insert, or_, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from sqlalchemy.sql import ColumnElement
 
-from app.errors import IdTaken, StoreUnavailable, UnknownImage
-from app.records import FeatureBlock, FeatureMatrix, NewImage, StoredImage
+from app.errors import UnknownImage
+from app.records import FeatureBlock, FeatureMatrix, Fields, ImageFilter, NewImage, StoredImage, StoredKeys
 from app.store.database import Database
-from app.store.rows import blocks, check_features, features_from, features_to_bytes, image_from, stored_bytes
+from app.store.filters import condition
+from app.store.rows import (
+    blocks,
+    can_be_stored,
+    check_features,
+    features_from,
+    features_to_bytes,
+    image_from,
+    stored_bytes,
+)
 from app.store.tables import collection, images, pairs
 
 __all__ = ["SqlImages"]
 
-_ATTEMPTS = 5
+_PAGE = 1000
+_KEYS_AT_ONCE = 50_000
+_FINGERPRINT_DIGITS = 16  # of sha256 in hexadecimal: 64 bits
 _ALL_BUT_FEATURES = [column for column in images.c if column.name != "features"]
+_EVERY = ImageFilter()
+
+Row = tuple[NewImage, FeatureMatrix]
 
 
 class SqlImages:
     def __init__(self, database: Database):
         self._database = database
 
-    def add(self, image: NewImage, features: FeatureMatrix) -> tuple[StoredImage, bool]:
-        row = asdict(image) | {"features": features_to_bytes(features)}
-        for _ in range(_ATTEMPTS):
-            try:
-                with self._database.writing() as connection:
-                    key = connection.execute(insert(images).values(row)).inserted_primary_key
-                return StoredImage(**asdict(image), seq=key[0]), True  # type: ignore[index]
-            except IntegrityError:
-                if existing := self.with_sha256(image.sha256):
-                    return existing, False
-                if self.find(image.id):
-                    raise IdTaken(
-                        f"An image with the id {image.id!r} and other bytes exists: choose another, or delete it first."
-                    ) from None
-                # Whoever was in the way is gone again.
-        raise StoreUnavailable(
-            f"The image {image.id!r} could not be stored while others were added and deleted: try again."
-        )
+    def add_many(self, rows: Sequence[Row]) -> list[tuple[StoredImage, bool] | None]:
+        with self._database.writing() as connection:
+            return [_add(connection, image, features) for image, features in rows]
 
     def get(self, image_id: str) -> StoredImage:
         if image := self.find(image_id):
@@ -50,10 +49,17 @@ class SqlImages:
         raise _unknown(image_id)
 
     def find(self, image_id: str) -> StoredImage | None:
-        return self._one(images.c.id == image_id)
+        return self._one(images.c.id == image_id) if can_be_stored(image_id) else None
 
     def with_sha256(self, sha256: str) -> StoredImage | None:
         return self._one(images.c.sha256 == sha256)
+
+    def stored_among(self, sha256s: Iterable[str]) -> set[str]:
+        return self._present(images.c.sha256, sha256s)
+
+    def blobs_named(self, names: Iterable[str]) -> set[str]:
+        wanted = list(names)
+        return self._present(images.c.sha256, wanted) | self._present(images.c.thumbnail, wanted)
 
     def with_seqs(self, seqs: Sequence[int]) -> dict[int, StoredImage]:
         with self._database.reading() as connection:
@@ -63,52 +69,139 @@ class SqlImages:
                 for row in connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(block)))
             }
 
-    def page(self, limit: int, *, after: int = 0, category: str | None = None) -> list[StoredImage]:
-        query = select(*_ALL_BUT_FEATURES).where(images.c.seq > after).order_by(images.c.seq).limit(limit)
-        if category is not None:
-            query = query.where(images.c.category == category)
+    def page(self, limit: int, *, after: int = 0, where: ImageFilter = _EVERY) -> list[StoredImage]:
+        wanted = condition(where, is_sqlite=self._database.is_sqlite)
+        query = select(*_ALL_BUT_FEATURES).where(images.c.seq > after, wanted).order_by(images.c.seq).limit(limit)
         with self._database.reading() as connection:
             return [image_from(row) for row in connection.execute(query)]
 
+    def all(self) -> Iterator[StoredImage]:
+        last = 0
+        while page := self.page(_PAGE, after=last):
+            yield from page
+            last = page[-1].seq
+
+    def keys(self) -> StoredKeys:
+        query = select(images.c.seq, func.substr(images.c.sha256, 1, _FINGERPRINT_DIGITS)).order_by(images.c.seq)
+        with self._database.reading() as connection:
+            result = connection.execution_options(yield_per=_KEYS_AT_ONCE).execute(query)
+            parts = [_keys(rows) for rows in result.partitions()]
+        return _joined(parts)
+
     def features(self, image_id: str) -> FeatureMatrix:
         with self._database.reading() as connection:
-            stored = connection.scalar(select(images.c.features).where(images.c.id == image_id))
+            stored = can_be_stored(image_id) and connection.scalar(
+                select(images.c.features).where(images.c.id == image_id)
+            )
             expected_bytes = _feature_bytes(connection)
-        if stored is None:
+        if not isinstance(stored, bytes):
             raise _unknown(image_id)
         check_features(image_id, stored, expected_bytes or len(stored))
         one: FeatureMatrix = features_from([stored])[0]
         return one
 
-    def feature_blocks(self, block_rows: int) -> Iterator[FeatureBlock]:
+    def feature_blocks(self, block_rows: int, *, after: int = 0) -> Iterator[FeatureBlock]:
+        last = after
+        while len((block := self._feature_block(images.c.seq > last, block_rows)).seqs):
+            yield block
+            last = int(block.seqs[-1])
+
+    def features_of(self, seqs: Sequence[int]) -> FeatureBlock:
+        parts = [self._feature_block(images.c.seq.in_(block), len(block)) for block in blocks(seqs)]
+        full = [part for part in parts if len(part.seqs)]
+        if not full:
+            return FeatureBlock(np.empty(0, np.int64), np.empty((0, 0), np.float16))
+        return FeatureBlock(
+            np.concatenate([part.seqs for part in full]), np.concatenate([part.features for part in full])
+        )
+
+    def with_damaged_features(self) -> list[str]:
         with self._database.reading() as connection:
             expected_bytes = _feature_bytes(connection)
-        last = 0
-        while block := self._feature_rows(last, block_rows):
-            for row in block:
-                check_features(row.id, row.features, expected_bytes or len(block[0].features))
-            seqs = np.array([row.seq for row in block], np.int64)
-            yield FeatureBlock(seqs, features_from([row.features for row in block]))
-            last = int(seqs[-1])
+            if expected_bytes is None:
+                return []
+            wrong = func.length(images.c.features) != expected_bytes
+            return list(connection.scalars(select(images.c.id).where(wrong).order_by(images.c.seq)))
+
+    def replace_features(self, image_id: str, features: FeatureMatrix) -> None:
+        with self._database.writing() as connection:
+            seq = _require(connection, image_id).seq
+            connection.execute(update(images).where(images.c.seq == seq).values(features=features_to_bytes(features)))
+
+    def update(self, image_id: str, change: Callable[[StoredImage], Fields], now: datetime) -> StoredImage:
+        with self._database.writing() as connection:
+            image = _require(connection, image_id)
+            values = asdict(change(image)) | {"updated": now}
+            connection.execute(update(images).where(images.c.seq == image.seq).values(values))
+            return _require(connection, image_id)
+
+    def set_thumbnail(self, seq: int, thumbnail: str) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(images).where(images.c.seq == seq).values(thumbnail=thumbnail))
 
     def delete(self, image_id: str) -> StoredImage:
         with self._database.writing() as connection:
-            row = connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.id == image_id)).one_or_none()
-            if row is None:
-                raise _unknown(image_id)
-            connection.execute(delete(images).where(images.c.id == image_id))
+            image = _require(connection, image_id)
+            connection.execute(delete(images).where(images.c.seq == image.seq))
             _retire_pairs(connection, image_id)
-            return image_from(row)
+            return image
 
-    def _one(self, condition: ColumnElement[bool]) -> StoredImage | None:
+    def _one(self, wanted: ColumnElement[bool]) -> StoredImage | None:
         with self._database.reading() as connection:
-            row = connection.execute(select(*_ALL_BUT_FEATURES).where(condition)).one_or_none()
-            return image_from(row) if row else None
+            return _one(connection, wanted)
 
-    def _feature_rows(self, after: int, limit: int) -> Sequence[Any]:
-        query = select(images.c.seq, images.c.id, images.c.features).where(images.c.seq > after)
+    def _present(self, column: Any, values: Iterable[str]) -> set[str]:
+        found: set[str] = set()
         with self._database.reading() as connection:
-            return connection.execute(query.order_by(images.c.seq).limit(limit)).all()
+            for block in blocks(values):
+                found.update(connection.scalars(select(column).where(column.in_(block))))
+        return found
+
+    def _feature_block(self, wanted: ColumnElement[bool], limit: int) -> FeatureBlock:
+        query = select(images.c.seq, images.c.id, images.c.features).where(wanted).order_by(images.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+            expected_bytes = _feature_bytes(connection)
+        for row in rows:
+            check_features(row.id, row.features, expected_bytes or len(rows[0].features))
+        seqs = np.array([row.seq for row in rows], np.int64)
+        return FeatureBlock(seqs, features_from([row.features for row in rows]))
+
+
+def _add(connection: Connection, image: NewImage, features: FeatureMatrix) -> tuple[StoredImage, bool] | None:
+    """One writes at a time, so nothing comes between the questions and the insertion."""
+    if existing := _one(connection, images.c.sha256 == image.sha256):
+        return existing, False
+    if connection.scalar(select(images.c.seq).where(images.c.id == image.id)) is not None:
+        return None
+    row = asdict(image) | {"features": features_to_bytes(features)}
+    key = connection.execute(insert(images).values(row)).inserted_primary_key
+    return StoredImage(**asdict(image), seq=key[0]), True  # type: ignore[index]
+
+
+def _one(connection: Connection, wanted: ColumnElement[bool]) -> StoredImage | None:
+    row = connection.execute(select(*_ALL_BUT_FEATURES).where(wanted)).one_or_none()
+    return image_from(row) if row else None
+
+
+def _require(connection: Connection, image_id: str) -> StoredImage:
+    """Raises: UnknownImage."""
+    if can_be_stored(image_id) and (image := _one(connection, images.c.id == image_id)):
+        return image
+    raise _unknown(image_id)
+
+
+def _keys(rows: Sequence[Any]) -> StoredKeys:
+    digits = bytes.fromhex("".join(digits for _, digits in rows))
+    return StoredKeys(np.array([seq for seq, _ in rows], np.int64), np.frombuffer(digits, ">u8").astype(np.uint64))
+
+
+def _joined(parts: Sequence[StoredKeys]) -> StoredKeys:
+    if not parts:
+        return StoredKeys(np.empty(0, np.int64), np.empty(0, np.uint64))
+    return StoredKeys(
+        np.concatenate([part.seqs for part in parts]), np.concatenate([part.fingerprints for part in parts])
+    )
 
 
 def _feature_bytes(connection: Connection) -> int | None:

@@ -8,6 +8,7 @@ from sqlalchemy import Row, insert, select, update
 from app.errors import UnknownModel
 from app.records import ModelRecord
 from app.store.database import Database
+from app.store.rows import can_be_stored
 from app.store.tables import models
 
 __all__ = ["SqlModels"]
@@ -23,8 +24,12 @@ class SqlModels:
     def register(self, version: str, manifest: dict[str, object], artifact: bytes, now: datetime) -> None:
         row = {"version": version, "manifest": manifest, "artifact": artifact, "created": now, "state": _INACTIVE}
         with self._database.writing() as connection:
-            if connection.scalar(select(models.c.version).where(models.c.version == version)) is None:
+            kept = connection.scalar(select(models.c.artifact).where(models.c.version == version))
+            if kept is None:
                 connection.execute(insert(models).values(row))
+            elif kept != artifact:  # a version is a checksum, so what is kept is damaged
+                repaired = {"artifact": artifact, "manifest": manifest}
+                connection.execute(update(models).where(models.c.version == version).values(repaired))
 
     def activate(self, version: str) -> None:
         with self._database.writing() as connection:
@@ -37,8 +42,9 @@ class SqlModels:
             return connection.scalar(select(models.c.version).where(models.c.state == _ACTIVE))
 
     def get(self, version: str) -> ModelRecord:
+        wanted = models.c.version == (version if can_be_stored(version) else "")
         with self._database.reading() as connection:
-            row = connection.execute(select(*_ALL_BUT_ARTIFACT).where(models.c.version == version)).one_or_none()
+            row = connection.execute(select(*_ALL_BUT_ARTIFACT).where(wanted)).one_or_none()
         if row is None:
             raise _unknown(version)
         return _record(row)

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, tuple_
+from sqlalchemy import Connection, Row, exists, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import UnknownReference
 from app.records import RecordedPairs
 from app.store.database import Database
-from app.store.rows import blocks
+from app.store.rows import blocks, can_be_stored
 from app.store.tables import images, pairs, queries
 from embedding.pairs import Pair
 
@@ -19,6 +19,14 @@ __all__ = ["SqlPairs"]
 _EXPORT_ROWS = 1000  # read at once while exporting: no transaction stays open while a slow client reads
 
 Key = tuple[str, str]
+
+
+def _names_nothing(column: ColumnElement[str]) -> ColumnElement[bool]:
+    is_image, is_query = exists().where(images.c.id == column), exists().where(queries.c.id == column)
+    return ~is_image & ~is_query
+
+
+_DANGLING = ~pairs.c.retired & or_(_names_nothing(pairs.c.left_id), _names_nothing(pairs.c.right_id))
 
 
 class SqlPairs:
@@ -45,6 +53,14 @@ class SqlPairs:
                 yield Pair(row.left_id, row.right_id, row.similar)
             last = rows[-1].seq
 
+    def dangling(self) -> int:
+        with self._database.reading() as connection:
+            return connection.scalar(select(func.count()).select_from(pairs).where(_DANGLING)) or 0
+
+    def retire_dangling(self) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(pairs).where(_DANGLING).values(retired=True))
+
     def _latest_rows(self, after: int) -> Sequence[Row[Any]]:
         counts = (pairs.c.seq > after, ~pairs.c.retired, pairs.c.seq == _latest_seq_of_pair())
         with self._database.reading() as connection:
@@ -69,7 +85,7 @@ def _latest_verdicts(connection: Connection, keys: set[Key]) -> dict[Key, bool]:
 
 def _check_references(connection: Connection, ids: set[str], now: datetime) -> None:
     unknown = set(ids)
-    for block in blocks(sorted(ids)):
+    for block in blocks(sorted(filter(can_be_stored, ids))):
         unknown -= set(connection.scalars(select(images.c.id).where(images.c.id.in_(block))))
         unknown -= set(connection.scalars(select(queries.c.id).where(queries.c.id.in_(block), queries.c.expires > now)))
     if unknown:

@@ -1,6 +1,6 @@
 """The database as one part. Implements `app.ports.Repository`."""
 
-from sqlalchemy import Connection, delete, func, insert, literal_column, select
+from sqlalchemy import Connection, delete, func, insert, literal, literal_column, select, text
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import BackboneMismatch, StoreUnavailable
@@ -37,6 +37,10 @@ class SqlRepository:
             row = {"id": 1, "backbone": identity.to_json(), "backbone_key": identity.key}
             connection.execute(insert(collection).values(row))
 
+    def backbone(self) -> BackboneIdentity | None:
+        with self._database.reading() as connection:
+            return _stored_backbone(connection)
+
     def counts(self) -> Counts:
         count = select(func.count())
         distinct_pairs = select(pairs.c.left_id, pairs.c.right_id).where(~pairs.c.retired).distinct().subquery()
@@ -50,7 +54,21 @@ class SqlRepository:
     def ping(self) -> None:
         with self._database.reading() as connection:
             for table in metadata.sorted_tables:  # a page of each: a constant would come from a damaged file too
-                connection.execute(select(_ROWID).select_from(table).order_by(_ROWID).limit(1)).all()
+                first = select(literal(1)).select_from(table).limit(1)
+                connection.execute(first.order_by(_ROWID) if self._database.is_sqlite else first).all()
+
+    def damage(self) -> list[str]:
+        if not self._database.is_sqlite:
+            return []  # the server's own affair: amcheck, data checksums
+        with self._database.reading() as connection:
+            found = [str(line) for line in connection.scalars(text("PRAGMA integrity_check"))]
+        return [] if found == ["ok"] else found
+
+    def forget_deleted(self) -> None:
+        if not self._database.is_sqlite:
+            return  # autovacuum does
+        with self._database.outside_transactions() as connection:
+            connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)"))
 
 
 def _stored_backbone(connection: Connection) -> BackboneIdentity | None:

@@ -10,7 +10,15 @@ from sqlalchemy import Row
 from app.errors import StoreUnavailable
 from app.records import FeatureMatrix, StoredImage
 
-__all__ = ["blocks", "check_features", "features_from", "features_to_bytes", "image_from", "stored_bytes"]
+__all__ = [
+    "blocks",
+    "can_be_stored",
+    "check_features",
+    "features_from",
+    "features_to_bytes",
+    "image_from",
+    "stored_bytes",
+]
 
 T = TypeVar("T")
 
@@ -23,6 +31,11 @@ def blocks(items: Iterable[T], size: int = _BLOCK) -> Iterator[Sequence[T]]:
     remaining = iter(items)
     while block := list(islice(remaining, size)):
         yield block
+
+
+def can_be_stored(text: str) -> bool:
+    """Whether a column can hold it: PostgreSQL refuses even to compare with what holds NUL."""
+    return "\0" not in text
 
 
 def features_to_bytes(features: FeatureMatrix) -> bytes:
@@ -40,12 +53,14 @@ def check_features(image_id: str, stored: bytes, expected_bytes: int) -> None:
     if len(stored) != expected_bytes:
         raise StoreUnavailable(
             f"The features of image {image_id!r} in the database have {len(stored):,} bytes, not {expected_bytes:,}: "
-            "restore the database from a backup, or delete that row with SQLite and add the picture again."
+            "stop the service and run `samekind check --repair`, which extracts them again."
         )
 
 
 def features_from(blobs: Sequence[bytes]) -> FeatureMatrix:
-    """Stored features of n images as (n, D)."""
+    """Stored features of n images as (n, D); (0, 0) of none."""
+    if not blobs:
+        return np.empty((0, 0), np.float16)
     return np.frombuffer(b"".join(blobs), _FEATURE_TYPE).astype(np.float16).reshape(len(blobs), -1)
 
 

@@ -18,11 +18,13 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    cast,
     false,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["UtcDateTime", "collection", "images", "metadata", "models", "pairs", "queries"]
+__all__ = ["UtcDateTime", "collection", "images", "metadata", "models", "ownership", "pairs", "queries"]
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -58,12 +60,18 @@ images = Table(
     Column("height", Integer, nullable=False),
     Column("byte_size", BigInteger, nullable=False),
     Column("category", String(200)),
-    Column("metadata", JSON, nullable=False),
+    Column("metadata", JSON, nullable=False),  # on PostgreSQL not JSONB, which would write 1e22 as an integer
     Column("created", UtcDateTime, nullable=False),
     Column("features", LargeBinary, nullable=False),  # float16, little endian, D of them
+    # Its blob's name; none for images of the first revision until somebody asks for it. Two images may share one.
+    Column("thumbnail", String(64), index=True),
+    Column("updated", UtcDateTime),  # when category or metadata changed last
     Index("images_by_category", "category", "seq"),
     **_NEVER_REUSE,
 )
+
+# Containment (@>) uses it; SQLite has no such index and reads every row's metadata.
+Index("images_by_metadata", cast(images.c.metadata, JSONB), postgresql_using="gin").ddl_if(dialect="postgresql")
 
 queries = Table(
     "queries",
@@ -105,6 +113,7 @@ Index(
     models.c.state,
     unique=True,
     sqlite_where=models.c.state == "active",
+    postgresql_where=models.c.state == "active",
 )
 
 collection = Table(
@@ -114,4 +123,13 @@ collection = Table(
     Column("backbone", JSON, nullable=False),  # the identity that all features come from
     Column("backbone_key", Text, nullable=False),
     CheckConstraint("id = 1", name="collection_is_one_row"),
+)
+
+# Who may write into a database server's database; a SQLite file has a lock beside it. See `store.lock`.
+ownership = Table(
+    "ownership",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", BigInteger, nullable=False),  # grows with each owner: one that was replaced sees it and stops
+    CheckConstraint("id = 1", name="ownership_is_one_row"),
 )

@@ -20,6 +20,7 @@ from app.store.repository import SqlRepository
 from embedding.backbone import Backbone, load_backbone
 from embedding.metric import Chi2Metric
 from embedding.model_file import Calibration, Model, save_model
+from tests.postgresql import Server, running_server
 
 Draw = Callable[..., bytes]
 Start = Callable[..., AbstractContextManager[TestClient]]
@@ -126,9 +127,24 @@ def add(draw: Draw) -> Callable[..., dict[str, Any]]:
     return add_picture
 
 
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of each engine."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'test.db'}"
+    server: Server = request.getfixturevalue("postgresql")
+    return server.new_database()
+
+
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[Database]:
-    with open_database(f"sqlite:///{tmp_path / 'test.db'}") as database:
+def database(database_url: str) -> Iterator[Database]:
+    with open_database(database_url) as database:
         yield database
 
 

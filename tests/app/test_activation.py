@@ -88,6 +88,14 @@ def test_a_backbone_that_the_features_do_not_come_from_is_refused(start: Start, 
         assert client.get("/v1/stats").json()["indexed"] == 1
 
 
+def test_the_setting_counts_also_where_another_backbone_was_before(start: Start) -> None:
+    """A collection without features may change its backbone."""
+    with start(model=None):
+        pass
+    with pytest.raises(BackboneUnavailable, match="nonsense"), start(model=None, backbone="nonsense"):
+        pass
+
+
 def test_a_failed_start_leaves_the_folder_free_and_the_model_active(
     start: Start, save: Save, model: Model, tmp_path: Path
 ) -> None:

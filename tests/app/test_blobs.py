@@ -1,6 +1,7 @@
 """What `app.ports.Blobs` promises, on a folder and on fsspec's memory."""
 
 import hashlib
+import time
 import uuid
 from pathlib import Path
 
@@ -58,6 +59,55 @@ def test_a_root_that_cannot_be_opened_is_refused_in_one_line(root: str) -> None:
     with pytest.raises(StoreUnavailable, match=root) as refusal:
         FsspecBlobs(root)
     assert "\n" not in str(refusal.value)
+
+
+def test_bytes_that_are_not_what_they_were_are_never_given_out(blobs: Blobs) -> None:
+    blobs.put(NAME, CONTENT[:-1] + b"?")  # as a damaged one would lie there
+    assert blobs.holds(NAME)
+    with pytest.raises(MissingFile, match=f"{NAME} in the blob store is not what it was"):
+        blobs.open(NAME)
+    blobs.put(NAME, CONTENT)
+    with blobs.open(NAME) as file:
+        assert file.read() == CONTENT
+
+
+def test_the_listing_is_what_lies_there(blobs: Blobs) -> None:
+    assert [name for names in blobs.listing() for name in names] == []
+    contents = [bytes([number]) * 10 for number in range(40)]
+    names = {hashlib.sha256(content).hexdigest() for content in contents}
+    for content in contents:
+        blobs.put(hashlib.sha256(content).hexdigest(), content)
+    listed = [blob for some in blobs.listing() for blob in some]
+    assert {blob.name for blob in listed} == names
+    assert len(listed) == 40
+    assert not any(blob.is_partial for blob in listed)
+    gone = min(names)
+    blobs.delete(gone)
+    assert not blobs.holds(gone)
+    assert {blob.name for some in blobs.listing() for blob in some} == names - {gone}
+
+
+def test_what_a_killed_writer_left_is_listed_and_removed(tmp_path: Path) -> None:
+    blobs = FsspecBlobs(tmp_path)
+    blobs.put(NAME, CONTENT)
+    partial = f".{NAME}.{uuid.uuid4().hex}.partial"
+    (tmp_path / NAME[:2] / partial).write_bytes(b"half")
+    for foreign in ("README", f"{NAME}.bak", ".hidden.partial"):
+        (tmp_path / NAME[:2] / foreign).write_text("not ours")
+    (tmp_path / "lost+found").mkdir()
+    listed = {blob.name: blob for some in blobs.listing() for blob in some}
+    assert {name: blob.is_partial for name, blob in listed.items()} == {NAME: False, partial: True}
+    assert all(abs((blob.modified or 0) - time.time()) < 60 for blob in listed.values())
+    for _ in range(2):
+        blobs.delete_partial(partial)
+    assert [blob.name for some in blobs.listing() for blob in some] == [NAME]
+
+
+def test_what_others_put_meanwhile_is_seen(blobs: Blobs) -> None:
+    """Not a listing that fsspec remembers."""
+    list(blobs.listing())
+    blobs.put(NAME, CONTENT)
+    assert [blob.name for some in blobs.listing() for blob in some] == [NAME]
 
 
 def test_a_cut_file_is_made_whole(blobs: Blobs) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from app.records import Extraction
+from app.records import Picture
 from embedding.errors import UnsupportedImage
 from tests.app.conftest import Draw, Start
 
@@ -95,7 +95,7 @@ class Blocking:
         self.go_on = Event()
         self._waiting = count(1)
 
-    def extract(self, _data: bytes) -> Extraction:
+    def decode(self, _data: bytes, **_options: bool) -> Picture:
         if next(self._waiting) == FRAMEWORK_THREADS:
             self.full.set()
         self.go_on.wait(60)

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import text
+from sqlalchemy import Index, text
+from sqlalchemy.schema import SchemaItem
 
 from app.errors import BadSettings, NewerDatabase, StoreUnavailable
 from app.store import tables
-from app.store.database import Database, database_file, open_database
+from app.store.database import Database, open_database
+from app.store.engine import database_file
 from app.store.repository import SqlRepository
 
 
@@ -17,9 +19,14 @@ def url(path: Path) -> str:
     return f"sqlite:///{path / 'test.db'}"
 
 
-def test_migrations_make_the_tables(tmp_path: Path) -> None:
-    with open_database(url(tmp_path)) as database, database.reading() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index")  # on SQLite
+def test_migrations_make_the_tables(database: Database) -> None:
+    def belongs(item: SchemaItem, *_: object) -> bool:
+        return not (database.is_sqlite and isinstance(item, Index) and item.name == "images_by_metadata")
+
+    with database.reading() as connection:
+        context = MigrationContext.configure(connection, opts={"include_object": belongs})
+        assert compare_metadata(context, tables.metadata) == []
 
 
 def test_opening_again_keeps_everything(tmp_path: Path) -> None:
@@ -41,7 +48,7 @@ def test_sqlite_is_told_to_be_careful(tmp_path: Path, pragma: str, value: object
 def test_a_newer_database_is_refused_with_both_revisions(tmp_path: Path) -> None:
     with open_database(url(tmp_path)) as database, database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NewerDatabase, match=r"9999.*0001"), open_database(url(tmp_path)):
+    with pytest.raises(NewerDatabase, match=r"9999.*0002"), open_database(url(tmp_path)):
         pass
 
 
@@ -61,15 +68,15 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     [
         ("nonsense", "cannot be used"),
         ("sqlite+nodriver:///x.db", "cannot be used"),
-        ("oracle+none://x", "names oracle: only SQLite"),
+        ("oracle+none://x", "names oracle: only SQLite .* and PostgreSQL"),
         ("mysql+nodriver://x/y", "names mysql: only SQLite"),
-        ("postgresql://me:secret@host/x", "names postgresql: only SQLite is supported in this version"),
+        ("postgresql+asyncpg://me:secret@host/x", r"names the driver postgresql\+asyncpg: write it as postgresql://"),
         ("sqlite://", "names no file"),
         ("sqlite:///:memory:", "names no file"),
         ("sqlite:///file:x.db?uri=true", "names no file"),
     ],
 )
-def test_a_url_of_no_sqlite_file(bad_url: str, message: str) -> None:
+def test_a_url_of_no_database_that_we_know(bad_url: str, message: str) -> None:
     with pytest.raises(BadSettings, match=f"database URL.*{message}") as refusal, open_database(bad_url):
         pass
     assert "secret" not in str(refusal.value)

@@ -1,14 +1,18 @@
-"""What `app.ports.Models` promises, and the collection's backbone, on a real SQLite file."""
+"""What `app.ports.Models` promises, and the collection's backbone, on both engines."""
 
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from app.errors import BackboneMismatch, UnknownModel
 from app.ports import Repository
 from app.records import NewImage, QueryRecord
+from app.store import tables
+from app.store.database import Database
 from embedding.backbone_identity import BackboneIdentity, Preprocessing
+from tests.app.records import add_one
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 FEATURES = np.ones(6, np.float16)
@@ -20,7 +24,7 @@ def identity(name: str = "net", D: int = 6) -> BackboneIdentity:
 
 def add_image(repository: Repository, number: int) -> None:
     image = NewImage(f"image-{number}", f"{number:064x}", "image/png", 3, 4, 5, None, {}, NOW)
-    repository.images.add(image, FEATURES)
+    add_one(repository, image, FEATURES)
 
 
 class TestModels:
@@ -46,7 +50,16 @@ class TestModels:
     def test_registering_again_changes_nothing(self, repository: Repository) -> None:
         self.register(repository, "v")
         repository.models.activate("v")
-        repository.models.register("v", {"D": 2}, b"other", NOW)
+        self.register(repository, "v")
+        assert repository.models.artifact("v") == b"v"
+        assert repository.models.get("v").active
+
+    def test_damaged_bytes_are_replaced_by_registering_again(self, repository: Repository, database: Database) -> None:
+        self.register(repository, "v")
+        repository.models.activate("v")
+        with database.writing() as connection:
+            connection.execute(update(tables.models).values(artifact=b"?", manifest={}))
+        self.register(repository, "v")
         assert repository.models.artifact("v") == b"v"
         assert repository.models.get("v").manifest == {"D": 1}
         assert repository.models.get("v").active

@@ -1,129 +1,17 @@
-"""What `app.ports.Repository` promises, on a real SQLite file."""
+"""What `app.ports.Repository` promises, on a real SQLite file and on a real PostgreSQL."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from threading import Barrier, Thread
+from datetime import timedelta
 
-import numpy as np
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
-from app.errors import IdTaken, UnknownImage, UnknownReference
+from app.errors import UnknownReference
 from app.ports import Repository
-from app.records import Counts, FeatureMatrix, NewImage, QueryRecord, RecordedPairs
+from app.records import Counts, RecordedPairs
 from app.store import tables
 from app.store.database import Database
 from embedding.pairs import Pair
-
-NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-D = 6
-
-
-def image(number: int, **changes: object) -> NewImage:
-    made = NewImage(
-        id=f"image-{number}",
-        sha256=f"{number:064x}",
-        media_type="image/png",
-        width=3,
-        height=4,
-        byte_size=5_000_000_000,
-        category=None,
-        metadata={"nested": {"ä": [1, None, "x"]}},
-        created=NOW,
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
-
-
-def features(number: int) -> FeatureMatrix:
-    return np.arange(number, number + D).astype(np.float16)
-
-
-def fill(repository: Repository, count: int) -> None:
-    for number in range(count):
-        repository.images.add(image(number), features(number))
-
-
-def query(number: int, expires: datetime) -> QueryRecord:
-    return QueryRecord(f"q_{number}", NOW, expires)
-
-
-class TestImages:
-    def test_what_goes_in_comes_out(self, repository: Repository) -> None:
-        stored, is_new = repository.images.add(image(1, category="cat"), features(1))
-        assert is_new
-        assert repository.images.get("image-1") == stored == repository.images.with_sha256(f"{1:064x}")
-        assert (stored.category, stored.metadata, stored.created) == ("cat", {"nested": {"ä": [1, None, "x"]}}, NOW)
-        assert stored.byte_size == 5_000_000_000
-        np.testing.assert_array_equal(repository.images.features("image-1"), features(1))
-
-    def test_the_same_bytes_again_give_the_first_one(self, repository: Repository) -> None:
-        first, _ = repository.images.add(image(1), features(1))
-        assert repository.images.add(image(1, id="other"), features(1)) == (first, False)
-        assert repository.counts().images == 1
-
-    def test_the_same_id_for_other_bytes_is_refused(self, repository: Repository) -> None:
-        repository.images.add(image(1), features(1))
-        with pytest.raises(IdTaken, match="image-1"):
-            repository.images.add(image(1, sha256="f" * 64), features(1))
-
-    def test_concurrent_adds_of_the_same_bytes_give_one_row(self, repository: Repository) -> None:
-        barrier, outcomes = Barrier(8), []
-
-        def add(number: int) -> None:
-            barrier.wait()
-            outcomes.append(repository.images.add(image(1, id=f"by-{number}"), features(1)))
-
-        run_in_threads([lambda n=n: add(n) for n in range(8)])  # type: ignore[misc]
-        assert [is_new for _, is_new in outcomes].count(True) == 1
-        assert len({stored.seq for stored, _ in outcomes}) == 1
-
-    def test_seqs_grow_and_are_never_given_twice(self, repository: Repository) -> None:
-        first, _ = repository.images.add(image(1), features(1))
-        last, _ = repository.images.add(image(2), features(2))
-        repository.images.delete(last.id)
-        after, _ = repository.images.add(image(3), features(3))
-        assert first.seq < last.seq < after.seq
-
-    def test_pages_cover_everything_once_in_order(self, repository: Repository) -> None:
-        fill(repository, 7)
-        seen, after = [], 0
-        while page := repository.images.page(3, after=after):
-            assert len(page) <= 3
-            seen += [stored.id for stored in page]
-            after = page[-1].seq
-        assert seen == [f"image-{number}" for number in range(7)]
-
-    def test_pages_of_a_category(self, repository: Repository) -> None:
-        for number in range(6):
-            repository.images.add(image(number, category="ab"[number % 2]), features(number))
-        assert [stored.id for stored in repository.images.page(9, category="b")] == ["image-1", "image-3", "image-5"]
-        assert repository.images.page(9, category="c") == []
-
-    def test_with_seqs_leaves_out_what_is_gone(self, repository: Repository) -> None:
-        fill(repository, 3)
-        assert {seq: stored.id for seq, stored in repository.images.with_seqs([3, 99, 1]).items()} == {
-            1: "image-0",
-            3: "image-2",
-        }
-
-    def test_with_seqs_takes_more_than_a_database_takes_parameters(self, repository: Repository) -> None:
-        fill(repository, 2)
-        assert len(repository.images.with_seqs(range(100_000))) == 2
-
-    def test_feature_blocks_hold_every_row_in_order(self, repository: Repository) -> None:
-        fill(repository, 7)
-        blocks = list(repository.images.feature_blocks(3))
-        assert [len(block.seqs) for block in blocks] == [3, 3, 1]
-        assert np.concatenate([block.seqs for block in blocks]).tolist() == list(range(1, 8))
-        everything = np.concatenate([block.features for block in blocks])
-        np.testing.assert_array_equal(everything, np.stack([features(number) for number in range(7)]))
-        assert everything.dtype == np.float16
-
-    @pytest.mark.parametrize("method", ["get", "features", "delete"])
-    def test_unknown_id(self, repository: Repository, method: str) -> None:
-        with pytest.raises(UnknownImage, match="'nobody'"):
-            getattr(repository.images, method)("nobody")
+from tests.app.records import IDENTITY, NOW, add_one, features, fill, image, query
 
 
 class TestPairs:
@@ -142,6 +30,24 @@ class TestPairs:
         with pytest.raises(UnknownReference, match="'stranger'"):
             repository.pairs.record([Pair("image-0", "image-1", True), Pair("image-0", "stranger", True)], None, NOW)
         assert list(repository.pairs.latest()) == []
+
+    def test_an_id_that_cannot_be_one(self, repository: Repository) -> None:
+        fill(repository, 1)
+        with pytest.raises(UnknownReference, match="neither an image nor a query"):
+            repository.pairs.record([Pair("image-0", "nul\0", True)], None, NOW)
+
+    def test_verdicts_about_nothing_are_counted_and_retired(self, repository: Repository, database: Database) -> None:
+        fill(repository, 3)
+        repository.queries.add(query(1, NOW + timedelta(days=1)), features(1))
+        kept = [Pair("image-0", "image-1", True), Pair("image-0", "q_1", True)]
+        repository.pairs.record([*kept, Pair("image-1", "image-2", True)], None, NOW)
+        assert repository.pairs.dangling() == 0
+        with database.writing() as connection:  # as no method of ours would
+            connection.execute(delete(tables.images).where(tables.images.c.id == "image-2"))
+        assert repository.pairs.dangling() == 1
+        repository.pairs.retire_dangling()
+        assert repository.pairs.dangling() == 0
+        assert list(repository.pairs.latest()) == kept
 
     def test_queries_may_be_named_until_they_expire(self, repository: Repository) -> None:
         fill(repository, 1)
@@ -164,7 +70,7 @@ class TestPairs:
         pair = Pair("image-0", "image-1", True)
         repository.pairs.record([pair], None, NOW)
         repository.images.delete("image-0")
-        repository.images.add(image(0, sha256="e" * 64), features(9))
+        add_one(repository, image(0, sha256="e" * 64), features(9))
         assert list(repository.pairs.latest()) == []
         assert repository.pairs.record([pair], None, NOW) == RecordedPairs(1, 0)
         assert list(repository.pairs.latest()) == [pair]
@@ -190,14 +96,19 @@ class TestQueries:
         assert repository.counts() == Counts(images=1, queries=3, pairs=2)
 
 
+class TestItself:
+    def test_it_answers_and_finds_nothing_wrong(self, repository: Repository) -> None:
+        fill(repository, 2)
+        repository.ping()
+        repository.forget_deleted()
+        assert repository.damage() == []
+
+    def test_the_backbone_is_remembered(self, repository: Repository) -> None:
+        assert repository.backbone() is None
+        repository.claim_backbone(IDENTITY)
+        assert repository.backbone() == IDENTITY
+
+
 def rows_of_pairs(database: Database) -> int:
     with database.reading() as connection:
         return connection.scalar(select(func.count()).select_from(tables.pairs)) or 0
-
-
-def run_in_threads(jobs: list[Callable[[], None]]) -> None:
-    threads = [Thread(target=job) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()

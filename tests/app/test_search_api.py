@@ -118,7 +118,7 @@ def test_searching_goes_on_while_queries_cannot_be_kept(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("app.store.database._BUSY_TIMEOUT_S", 1)
+    monkeypatch.setattr("app.store.engine.BUSY_TIMEOUT_S", 1)
     with start() as client:
         add(client, 1, id="there")
         with closing(sqlite3.connect(tmp_path / "data" / "samekind.db", isolation_level=None)) as other:

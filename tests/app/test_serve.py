@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -32,11 +32,13 @@ Save = Callable[[Model], Path]
 
 
 @contextmanager
-def serving(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """`samekind serve` on a free port, until the block ends; killed if it still runs then."""
+def serving(
+    data: Path, *options: str, prefix: Sequence[str] = ()
+) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """`samekind serve` on a free port, until the block ends; killed if it still runs then. prefix: what starts it."""
     log = data.with_suffix(".log")
     with log.open("w") as file:
-        command = [*COMMAND, "serve", "--port", "0", "--data-dir", str(data), *options]
+        command = [*prefix, *COMMAND, "serve", "--port", "0", "--data-dir", str(data), *options]
         process = subprocess.Popen(command, cwd=ROOT, stderr=file, stdout=file, text=True)
     try:
         with httpx.Client(base_url=_address(process, log), timeout=60) as client:
@@ -46,10 +48,10 @@ def serving(data: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], 
         process.wait()
 
 
-def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, prefix: Sequence[str] = (), **variables: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | variables
     return subprocess.run(
-        [*COMMAND, *arguments],
+        [*prefix, *COMMAND, *arguments],
         cwd=ROOT,
         env=environment,
         text=True,

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from app.errors import BadSettings, CannotStart, DataFolderInUse
-from app.main import open_collection
+from app.parts import open_collection
 from app.settings import Settings, load_settings, settings_table
 from app.store.lock import own_data_folder
 from embedding.backbone import DEFAULT_BACKBONE
@@ -107,9 +107,9 @@ def test_one_database_has_one_owner_whatever_the_data_folder(tmp_path: Path) -> 
         pass
 
 
-def test_only_sqlite_is_opened(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, database_url="postgresql://localhost/x")
-    with pytest.raises(BadSettings, match="only SQLite"), open_collection(settings):
+def test_another_database_than_those_two_is_refused(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, database_url="mysql://localhost/x")
+    with pytest.raises(BadSettings, match=r"only SQLite .* and PostgreSQL"), open_collection(settings):
         pass
 
 

@@ -30,6 +30,10 @@ def brute_force(stored: Mapping[int, Vector], query: Vector, k: int) -> list[Hit
     return sorted(hits, key=lambda hit: (hit.squared_distance, hit.id))[:k]
 
 
+def ids(*numbers: int) -> npt.NDArray[np.int64]:
+    return np.array(numbers, np.int64)
+
+
 def filled(new_index: NewIndex, stored: Mapping[int, Vector]) -> VectorIndex:
     d = len(next(iter(stored.values()))) if stored else 3
     index = new_index(d, "v1")
@@ -89,7 +93,7 @@ def test_empty_index_has_no_neighbours(new_index: NewIndex) -> None:
     index = new_index(4, "v1")
     assert len(index) == 0
     assert index.search(np.zeros(4, np.float32), 5) == []
-    assert index.remove(3) is False
+    assert index.remove(ids(3)) == 0
 
 
 def test_k_beyond_the_number_of_vectors_gives_all(new_index: NewIndex) -> None:
@@ -109,9 +113,9 @@ def test_an_id_added_again_is_replaced(new_index: NewIndex) -> None:
 def test_removed_ids_are_gone_and_others_stay(new_index: NewIndex) -> None:
     stored = {id_: np.full(3, id_, np.float32) for id_ in range(10)}
     index = filled(new_index, stored)
-    assert index.remove(0) is True
-    assert index.remove(6) is True
-    assert index.remove(6) is False
+    assert index.remove(ids(0)) == 1
+    assert index.remove(ids(6)) == 1
+    assert index.remove(ids(6)) == 0
     del stored[0], stored[6]
     assert index.search(np.zeros(3, np.float32), 20) == brute_force(stored, np.zeros(3, np.float32), 20)
 
@@ -125,7 +129,7 @@ def test_any_sequence_of_changes_equals_a_dict(changes: list[tuple[bool, int, Ve
                 index.add(np.array([id_], np.int64), vector[None])
                 stored[id_] = vector
             else:
-                assert index.remove(id_) is (stored.pop(id_, None) is not None)
+                assert index.remove(ids(id_)) == (stored.pop(id_, None) is not None)
         assert len(index) == len(stored)
         assert index.search(query, 9) == brute_force(stored, query, 9)
 
@@ -172,7 +176,7 @@ def _add_and_remove(index: VectorIndex, count: int) -> None:
     for id_ in range(count):
         index.add(np.array([id_], np.int64), np.full((1, 3), id_, np.float32))
         if id_ % 3 == 0:
-            index.remove(id_ // 2)
+            index.remove(ids(id_ // 2))
 
 
 def _while_searching(search: Callable[[], None], done: threading.Event, change: Callable[[], None]) -> None:
@@ -185,3 +189,38 @@ def _while_searching(search: Callable[[], None], done: threading.Event, change: 
         done.set()
         for thread in threads:
             thread.join()
+
+
+@given(
+    vectors=st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, 300.0, 300.001]), min_size=3, max_size=3), max_size=14),
+    bound=st.sampled_from([0.0, 1e-6, 0.25, 1.0]),
+)
+def test_near_duplicates_are_those_of_a_double_loop(vectors: list[list[float]], bound: float) -> None:
+    """Far from the origin too, where FAISS's own sums of many queries at once cancel."""
+    stored = {7 * i - 20: np.array(vector, np.float32) for i, vector in enumerate(reversed(vectors))}
+    expected = [
+        (left, right, float(np.square(stored[left].astype(np.float64) - stored[right]).sum()))
+        for left in sorted(stored)
+        for right in sorted(stored)
+        if left < right
+    ]
+    for new_index in IMPLEMENTATIONS:
+        found = [(p.left, p.right, p.squared_distance) for p in filled(new_index, stored).near_duplicates(bound)]
+        assert found == [pair for pair in expected if pair[2] <= bound]
+
+
+def test_near_duplicates_across_blocks(new_index: NewIndex) -> None:
+    """More rows than are compared at once."""
+    index = new_index(2, "v1")
+    index.add(np.arange(700), np.array([[i // 2, 0.0] for i in range(700)], np.float32))
+    assert [(pair.left, pair.right) for pair in index.near_duplicates(0.5)] == [(i, i + 1) for i in range(0, 700, 2)]
+
+
+def test_rows_are_a_copy(new_index: NewIndex) -> None:
+    index = filled(new_index, {3: np.ones(3, np.float32), 1: np.zeros(3, np.float32)})
+    numbers, embeddings = index.rows()
+    index.remove(ids(1, 2, 3))
+    assert dict(zip(numbers.tolist(), embeddings[:, 0].tolist(), strict=True)) == {3: 1.0, 1: 0.0}
+    empty, none = index.rows()
+    assert (empty.shape, none.shape) == ((0,), (0, 3))
+    assert index.remove(ids()) == 0

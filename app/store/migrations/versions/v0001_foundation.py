@@ -80,7 +80,7 @@ def _models() -> None:
         sa.CheckConstraint("state IN ('active', 'inactive')", name="models_state"),
     )
     active = sa.text("state = 'active'")
-    op.create_index("models_one_active", "models", ["state"], unique=True, sqlite_where=active)
+    op.create_index("models_one_active", "models", ["state"], unique=True, sqlite_where=active, postgresql_where=active)
 
 
 def _collection() -> None:

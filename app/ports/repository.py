@@ -1,42 +1,36 @@
-"""What the services need from the outside, and what each part promises. Implementations: `store`, `index`, `extractor`.
+"""The database: images, queries, pairs, models."""
 
-Every method may raise StoreUnavailable where a database or a blob store is behind it; all are safe to call from
-several threads.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import BinaryIO, Protocol
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol
 
 from app.records import (
     Counts,
-    Extraction,
     FeatureBlock,
     FeatureMatrix,
-    Hit,
+    Fields,
+    ImageFilter,
     ModelRecord,
     NewImage,
     QueryRecord,
     RecordedPairs,
     StoredImage,
+    StoredKeys,
 )
 from embedding.backbone_identity import BackboneIdentity
 from embedding.pairs import Pair
 
-__all__ = ["Blobs", "Extractor", "Images", "Models", "NewIndex", "Pairs", "Queries", "Repository", "VectorIndex"]
+__all__ = ["Images", "Models", "Pairs", "Queries", "Repository"]
 
 
 class Images(Protocol):
     """The images and their features. What a method returned is on disk."""
 
-    def add(self, image: NewImage, features: FeatureMatrix) -> tuple[StoredImage, bool]:
-        """Store an image with its features (D,); True: it is new, False: the same bytes were there, here they are.
+    def add_many(self, rows: Sequence[tuple[NewImage, FeatureMatrix]]) -> list[tuple[StoredImage, bool] | None]:
+        """Store images with their features (D,), all in one transaction.
 
+        For each: True, it is new; False, the same bytes were there, here they are; None, its id belongs to other bytes.
         Of any number of concurrent calls with the same bytes, exactly one gets True.
-        Raises: IdTaken if the id belongs to other bytes.
         """
 
     def get(self, image_id: str) -> StoredImage:
@@ -48,17 +42,47 @@ class Images(Protocol):
     def with_sha256(self, sha256: str) -> StoredImage | None:
         """The image of those bytes, if there is one."""
 
+    def stored_among(self, sha256s: Iterable[str]) -> set[str]:
+        """Those of them that are the bytes of an image."""
+
     def with_seqs(self, seqs: Sequence[int]) -> dict[int, StoredImage]:
         """The images of those seqs; those that are gone are left out."""
 
-    def page(self, limit: int, *, after: int = 0, category: str | None = None) -> list[StoredImage]:
-        """At most `limit` images with a seq above `after`, in the order of seq, of one category if it is given."""
+    def page(self, limit: int, *, after: int = 0, where: ImageFilter = ...) -> list[StoredImage]:
+        """At most `limit` images with a seq above `after` that the filter lets through, in the order of seq."""
+
+    def all(self) -> Iterator[StoredImage]:
+        """Every image in the order of seq."""
+
+    def keys(self) -> StoredKeys:
+        """Which images there are."""
 
     def features(self, image_id: str) -> FeatureMatrix:
         """Features (D,). Raises: UnknownImage."""
 
-    def feature_blocks(self, block_rows: int) -> Iterator[FeatureBlock]:
-        """All features in the order of seq, at most `block_rows` at a time."""
+    def feature_blocks(self, block_rows: int, *, after: int = 0) -> Iterator[FeatureBlock]:
+        """All features of a seq above `after`, in the order of seq, at most `block_rows` at a time."""
+
+    def features_of(self, seqs: Sequence[int]) -> FeatureBlock:
+        """Features of those images; those that are gone are left out."""
+
+    def with_damaged_features(self) -> list[str]:
+        """Ids of images whose features have another length than those of the collection's backbone."""
+
+    def replace_features(self, image_id: str, features: FeatureMatrix) -> None:
+        """Store other features (D,) of an image. Raises: UnknownImage."""
+
+    def update(self, image_id: str, change: Callable[[StoredImage], Fields], now: datetime) -> StoredImage:
+        """Give an image the fields that `change` makes of it, in one step.
+
+        Raises: UnknownImage, and what `change` raises.
+        """
+
+    def set_thumbnail(self, seq: int, thumbnail: str) -> None:
+        """Say which blob is the thumbnail of an image; does nothing if the image is gone."""
+
+    def blobs_named(self, names: Iterable[str]) -> set[str]:
+        """Those of the names that are an image's original or thumbnail."""
 
     def delete(self, image_id: str) -> StoredImage:
         """Remove an image; verdicts that name it stay, but count no more. Raises: UnknownImage."""
@@ -86,12 +110,18 @@ class Pairs(Protocol):
     def latest(self) -> Iterator[Pair]:
         """The verdicts that count, oldest first, left < right, without those about deleted images."""
 
+    def dangling(self) -> int:
+        """How many verdicts count although one of their ids is neither an image nor a query; none, unless by damage."""
+
+    def retire_dangling(self) -> None:
+        """Let those count no more."""
+
 
 class Models(Protocol):
     """Model files by version. At most one is active."""
 
     def register(self, version: str, manifest: dict[str, object], artifact: bytes, now: datetime) -> None:
-        """Keep a model file, inactive; does nothing if that version is there."""
+        """Keep a model file, inactive; does nothing if that version is there, but for replacing damaged bytes."""
 
     def activate(self, version: str) -> None:
         """Make that version the active one, in one step. Raises: UnknownModel."""
@@ -127,60 +157,17 @@ class Repository(Protocol):
     def claim_backbone(self, identity: BackboneIdentity) -> None:
         """Say where features come from, from now on. Raises: BackboneMismatch if some of another backbone are kept."""
 
+    def backbone(self) -> BackboneIdentity | None:
+        """Where features come from, once there are any."""
+
     def counts(self) -> Counts:
         """How much there is."""
 
     def ping(self) -> None:
         """Raises: StoreUnavailable if the database does not answer."""
 
+    def damage(self) -> list[str]:
+        """What the database itself finds wrong with its files."""
 
-class Blobs(Protocol):
-    """Files named by the sha256 of their content."""
-
-    def put(self, sha256: str, content: bytes) -> None:
-        """Keep the content; when this returns it survives a power cut. Does nothing if all of it is there."""
-
-    def open(self, sha256: str) -> BinaryIO:
-        """A file to read from the start; it stays readable if it is deleted meanwhile. Raises: MissingFile."""
-
-    def delete(self, sha256: str) -> None:
-        """Remove it; does nothing if it is not there."""
-
-
-class VectorIndex(Protocol):
-    """Exact nearest neighbours among embeddings of one model. It is derived: the database can always rebuild it."""
-
-    @property
-    def model_version(self) -> str:
-        """The model that its embeddings come from; a search by any other is refused."""
-
-    @property
-    def embedding_dim(self) -> int: ...
-
-    def __len__(self) -> int: ...
-
-    def add(self, ids: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]) -> None:
-        """Add embeddings (n, d) under ids (n,), each at most once in a call; an id that is there is replaced."""
-
-    def remove(self, id_: int) -> bool:
-        """Forget an id; returns whether it was there."""
-
-    def search(self, embedding: npt.NDArray[np.float32], k: int) -> list[Hit]:
-        """The k nearest to an embedding (d,), nearest first, equal distances in the order of their ids.
-
-        Distances are sum_t (x_t - y_t)^2 in float64, so that a picture is at exactly 0.0 from its copy. Fewer than k
-        only if there are fewer in the index.
-        """
-
-
-class NewIndex(Protocol):
-    """Makes an empty index."""
-
-    def __call__(self, embedding_dim: int, model_version: str) -> VectorIndex: ...
-
-
-class Extractor(Protocol):
-    """Image bytes -> features, with the limits on what an image may cost."""
-
-    def extract(self, data: bytes) -> Extraction:
-        """Decode and extract. Raises: UnsupportedImage, BrokenImage, ImageTooLarge, BadFeatures."""
+    def forget_deleted(self) -> None:
+        """Let nothing of what was deleted lie in the database's own files any more, as far as that is ours to say."""

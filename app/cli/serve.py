@@ -1,25 +1,16 @@
-"""The `samekind` command."""
-
-import os
-
-# Before anything imports numpy, torch or FAISS: with two OpenMP threads on a busy machine FAISS takes 20 times as long,
-# and faiss.omp_set_num_threads reaches only the thread that calls it. torch is told its own count in `app.main`.
-os.environ["OMP_NUM_THREADS"] = "1"
+"""Running the service."""
 
 import asyncio
 import logging
 import signal
 import socket
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from app.errors import AppError
+from app.cli.options import DataDir, ModelFile
 from app.listen import bound_sockets, listen
-from embedding import __version__
-from embedding.errors import EmbeddingError
 
 if TYPE_CHECKING:
     import uvicorn
@@ -27,23 +18,19 @@ if TYPE_CHECKING:
 
     from app.settings import Settings
 
-__all__ = ["cli", "main"]
+__all__ = ["serve"]
 
 _log = logging.getLogger(__name__)
 
 _DRAIN_S = 8  # for requests in flight when it is told to stop; container engines kill after 10
 _MAX_HEADER_BYTES = 65_536  # of a request, its line included
-_REFUSED = 2  # exit code: the settings, the data folder or the model file need a person
-
-cli = typer.Typer(no_args_is_help=True, add_completion=False, help="Finds pictures of the same kind.")
 
 
-@cli.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder of the database and the files.")] = None,
-    model: Annotated[Path | None, typer.Option(help="Model file to activate.")] = None,
+    data_dir: DataDir = None,
+    model: ModelFile = None,
 ) -> None:
     """Run the service. Options win over SAMEKIND_ variables, which hold all other settings (`samekind settings`)."""
     from app.settings import load_settings
@@ -51,31 +38,6 @@ def serve(
     settings = load_settings(host=host, port=port, data_dir=data_dir, model=model)  # before the slow imports
     with bound_sockets(settings.host, settings.port) as sockets:
         _serve_on(sockets, settings)
-
-
-@cli.command()
-def settings() -> None:
-    """Print every setting as a table: variable, default, help."""
-    from app.settings import settings_table
-
-    rows = [("variable", "default", "what it does"), ("---", "---", "---"), *settings_table()]
-    for row in rows:
-        typer.echo(f"| {' | '.join(row)} |")
-
-
-@cli.command()
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)
-
-
-def main() -> None:
-    """Entry point: what the program refuses on purpose is one line and exit code 2, not a traceback."""
-    try:
-        cli()
-    except (AppError, EmbeddingError) as error:
-        typer.echo(f"samekind: {error}", err=True)
-        sys.exit(_REFUSED)
 
 
 def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
@@ -113,7 +75,3 @@ async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.
 def _leave(_signal: int, _frame: object) -> NoReturn:
     """uvicorn raises SIGTERM once more when it has drained; the default would end the process before parts close."""
     sys.exit(0)
-
-
-if __name__ == "__main__":
-    main()

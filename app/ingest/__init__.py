@@ -1,0 +1,1 @@
+"""Many pictures at once, from a folder or a list: `samekind ingest`."""

@@ -1,0 +1,178 @@
+"""`samekind check`: whether database, files and index agree, and what can be done where they do not."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from tqdm import tqdm
+
+from app.errors import AppError, DamagedSnapshot, MissingFile
+from app.ports import Blobs, Repository, Snapshots
+from app.records import IndexRows, StoredImage
+from app.services.housekeeping import orphans
+from app.services.indexing import agreeing
+from embedding.errors import EmbeddingError
+from embedding.metric import Metric
+from embedding.model_file import model_from_bytes
+
+__all__ = ["Finding", "Kind", "Repairs", "Subject", "check"]
+
+Kind = Literal["database", "model", "pairs", "features", "original", "thumbnail", "orphan", "index"]
+
+_SAMPLE = 1000  # embeddings of the snapshot that are computed again
+_RELATIVE, _ABSOLUTE = 1e-4, 1e-6  # sums of D float32 products may be made in another order
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What can be done about findings; it needs the collection to itself, and a backbone."""
+
+    extract_again: Callable[[str], None]  # features of an image, from its original
+    make_thumbnail: Callable[[StoredImage], object]
+    fetch_original: Callable[[str], bool]  # from a backup, by its sha256; False: it is not there either
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is not as it should be."""
+
+    kind: Kind
+    detail: str
+    repaired: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is checked. young_before: files changed later may be about to be named (seconds since 1970)."""
+
+    repository: Repository
+    blobs: Blobs
+    snapshots: Snapshots
+    young_before: float
+    quick: bool  # leave out what reads every file
+
+
+def check(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    """Find everything, and repair it if `repairs` are given. Raises: StoreUnavailable."""
+    damage = subject.repository.damage()
+    yield from (Finding("database", line) for line in damage)
+    if damage:
+        return  # all else would come from a database that does not know itself
+    yield from _models(subject)
+    yield from _pairs(subject, repairs)
+    yield from _features(subject, repairs)
+    yield from _files(subject, repairs)
+    yield from _orphans(subject, repairs)
+    yield from _snapshot(subject, repairs)
+
+
+def _models(subject: Subject) -> Iterator[Finding]:
+    models = subject.repository.models
+    for model in models.all():
+        try:
+            model_from_bytes(models.artifact(model.version), f"model {model.version}")
+        except EmbeddingError as error:
+            yield Finding("model", str(error))
+
+
+def _pairs(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    if count := subject.repository.pairs.dangling():
+        if repairs:
+            subject.repository.pairs.retire_dangling()
+        yield Finding("pairs", f"{count} verdicts name what is neither an image nor a query", repairs is not None)
+
+
+def _features(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    for image_id in subject.repository.images.with_damaged_features():
+        detail = f"the features of image {image_id} have the wrong length"
+        yield _repaired("features", detail, partial(repairs.extract_again, image_id) if repairs else None)
+
+
+def _files(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    total = subject.repository.counts().images
+    for image in tqdm(subject.repository.images.all(), desc="files", total=total, unit="image", disable=not total):
+        original = _problem(subject, image.sha256)
+        if original and subject.repository.images.find(image.id):  # not deleted meanwhile
+            fetched = bool(repairs and repairs.fetch_original(image.sha256))
+            yield Finding("original", f"image {image.id}: {original}", fetched)
+        if image.thumbnail and _problem(subject, image.thumbnail):
+            if not subject.repository.images.find(image.id):
+                continue
+            make = partial(repairs.make_thumbnail, image) if repairs else None
+            yield _repaired("thumbnail", f"image {image.id}: its thumbnail {image.thumbnail} is gone or damaged", make)
+
+
+def _problem(subject: Subject, name: str) -> str | None:
+    if subject.quick:
+        return None if subject.blobs.holds(name) else f"the file {name} is gone"
+    try:
+        subject.blobs.open(name).close()
+    except MissingFile as error:
+        return str(error)
+    return None
+
+
+def _orphans(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    for names in subject.blobs.listing():
+        unnamed, unfinished = orphans(subject.repository.images, names, subject.young_before)
+        for name in unnamed:
+            if repairs:
+                subject.blobs.delete(name)
+            yield Finding("orphan", f"no image names the file {name}", repairs is not None)
+        for name in unfinished:
+            if repairs:
+                subject.blobs.delete_partial(name)
+            yield Finding("orphan", f"the file {name} was never finished", repairs is not None)
+
+
+def _snapshot(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    problem = _snapshot_problem(subject)
+    if problem:
+        if repairs:
+            subject.snapshots.discard()
+        yield Finding("index", problem, repairs is not None)
+
+
+def _snapshot_problem(subject: Subject) -> str | None:
+    """What is wrong with the rows that a start would take from it; those that it would drop are nobody's concern."""
+    models = subject.repository.models
+    version = models.active_version()
+    if version is None:
+        return None
+    try:
+        metric = model_from_bytes(models.artifact(version), f"model {version}").metric
+    except EmbeddingError:
+        return None  # said already
+    try:
+        rows = subject.snapshots.read(version, metric.embedding_dim)
+    except DamagedSnapshot as error:
+        return str(error)
+    return _wrong_embeddings(subject.repository, metric, rows) if rows else None
+
+
+def _wrong_embeddings(repository: Repository, metric: Metric, rows: IndexRows) -> str | None:
+    damaged = [
+        image.seq for each in repository.images.with_damaged_features() if (image := repository.images.find(each))
+    ]
+    used = np.flatnonzero(agreeing(rows, repository.images.keys()) & ~np.isin(rows.ids, damaged))  # those are said
+    sample = np.random.default_rng(0).permutation(used)[:_SAMPLE]
+    sample = sample[np.argsort(rows.ids[sample])]
+    block = repository.images.features_of(rows.ids[sample].tolist())
+    there = np.isin(rows.ids[sample], block.seqs)  # not deleted meanwhile
+    if there.any() and not np.allclose(
+        rows.embeddings[sample][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE
+    ):
+        return "the index snapshot holds other embeddings than the stored features give"
+    return None
+
+
+def _repaired(kind: Kind, detail: str, repair: Callable[[], object] | None) -> Finding:
+    if repair is None:
+        return Finding(kind, detail)
+    try:
+        repair()
+    except (AppError, EmbeddingError) as error:
+        return Finding(kind, f"{detail}; it could not be repaired: {error}")
+    return Finding(kind, detail, repaired=True)

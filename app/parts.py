@@ -1,0 +1,127 @@
+"""Which real parts each program is made of: the one place that picks them."""
+
+import math
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from app.errors import DataFolderInUse
+from app.extractor import open_extractor
+from app.index.faiss_index import FaissIndex
+from app.index.snapshot import FileSnapshots
+from app.operations.check import Finding, Subject, check
+from app.operations.repairing import repairs_of
+from app.ports import Repository
+from app.services.activation import activate, model_to_start_with
+from app.services.collection import ActiveModel, Collection
+from app.services.duplicates import near_duplicates
+from app.services.housekeeping import YOUNG_S
+from app.services.indexing import save_snapshot
+from app.services.search import purge_queries
+from app.settings import Settings
+from app.store.opened import open_store, own_store
+from embedding.backbone import Backbone, load_backbone
+from embedding.image import ImageLimits
+from embedding.model_file import Model
+from embedding.process import use_threads
+
+__all__ = ["find_near_duplicates", "look_for_damage", "open_collection", "rebuild_index", "repair_damage"]
+
+
+@contextmanager
+def open_collection(settings: Settings, *, activated: bool = True) -> Iterator[Collection]:
+    """Open everything in the order in which it can fail cheaply; close it in the opposite order.
+
+    activated: False makes no index, and looks neither at the model nor at the stored features: these may need a repair.
+    Raises: CannotStart and its kinds, StoreUnavailable, BackboneUnavailable, ModelFileError and its kinds.
+    """
+    use_threads(settings.threads)
+    limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
+    with own_store(settings.places) as store:
+        model = model_to_start_with(store.repository, settings.model) if activated else None
+        of_features = None if activated else store.repository.backbone()
+        name = next((each.name for each in (model and model.backbone, of_features) if each), settings.backbone)
+        backbone = _backbone(settings, name, store.repository, model)
+        with open_extractor(backbone, limits) as extractor:
+            collection = Collection(
+                repository=store.repository,
+                blobs=store.blobs,
+                file_deletion=store.file_deletion,
+                extractor=extractor,
+                new_index=FaissIndex,
+                snapshots=FileSnapshots(settings.snapshot),
+                max_k=settings.max_k,
+                query_retention=timedelta(seconds=settings.query_retention_s),
+            )
+            purge_queries(collection)
+            if model is not None:
+                activate(collection, model)
+            yield collection
+
+
+def find_near_duplicates(settings: Settings, bound: float) -> list[tuple[str, str, float]]:
+    """Ids of images that are nearly the same and their squared distance, nearest first, beside a running service too.
+
+    Raises: CannotStart and its kinds, StoreUnavailable.
+    """
+    with open_store(settings.places) as store:
+        images = store.repository.images
+        found = sorted(near_duplicates(images, FaissIndex, bound), key=lambda pair: pair.squared_distance)
+        ids = {
+            seq: image.id
+            for seq, image in images.with_seqs([seq for pair in found for seq in (pair.left, pair.right)]).items()
+        }
+    there = [pair for pair in found if pair.left in ids and pair.right in ids]
+    return [(ids[pair.left], ids[pair.right], pair.squared_distance) for pair in there]
+
+
+def rebuild_index(settings: Settings) -> ActiveModel:
+    """Embed every image again, whatever a snapshot says. Raises: as `open_collection`, NoActiveModel."""
+    with open_collection(settings, activated=False) as collection:
+        collection.snapshots.discard()
+        model = model_to_start_with(collection.repository, settings.model)
+        if model is not None:
+            activate(collection, model)
+        save_snapshot(collection)
+        return collection.require_active()
+
+
+def look_for_damage(settings: Settings, *, quick: bool) -> Iterator[Finding]:
+    """Check, beside a running service too. Raises: CannotStart and its kinds, StoreUnavailable."""
+    with open_store(settings.places) as store:
+        # While others add images, a file that was just written may be named in a moment.
+        young_before = time.time() - YOUNG_S
+        subject = Subject(store.repository, store.blobs, FileSnapshots(settings.snapshot), young_before, quick)
+        yield from check(subject, repairs=None)
+
+
+def repair_damage(settings: Settings, backup: Path | None, *, quick: bool) -> Iterator[Finding]:
+    """Check and repair, with originals from a backup.
+
+    Raises: as `open_collection`, BrokenBackup, DataFolderInUse while a backup is made.
+    """
+    with open_store(settings.places) as store:  # there is one, and writing into it makes nothing worse
+        if damage := store.repository.damage():
+            yield from (Finding("database", line) for line in damage)
+            return
+    with open_collection(settings, activated=False) as collection, collection.file_deletion.allowed() as allowed:
+        if not allowed:
+            raise DataFolderInUse("A backup of this collection is being made: repair it afterwards.")
+        subject = Subject(collection.repository, collection.blobs, collection.snapshots, math.inf, quick)
+        yield from check(subject, repairs_of(collection, backup))
+
+
+def _backbone(settings: Settings, name: str, repository: Repository, model: Model | None) -> Backbone:
+    """The backbone of that name; made sure that it is the model's and that the stored features are its own."""
+    backbone = load_backbone(
+        name,
+        weights=settings.backbone_weights,
+        allow_download=settings.allow_download,
+        device=settings.device,
+    )
+    if model is not None:
+        model.check_backbone(backbone.identity)
+    repository.claim_backbone(backbone.identity)
+    return backbone

@@ -1,0 +1,69 @@
+"""Nearest neighbours among embeddings, derived from the database."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from app.records import (
+    Hit,
+    IndexRows,
+    NearDuplicate,
+)
+
+__all__ = ["NewIndex", "Snapshots", "VectorIndex"]
+
+
+class VectorIndex(Protocol):
+    """Exact nearest neighbours among embeddings of one model. It is derived: the database can always rebuild it."""
+
+    @property
+    def model_version(self) -> str:
+        """The model that its embeddings come from; a search by any other is refused."""
+
+    @property
+    def embedding_dim(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def add(self, ids: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]) -> None:
+        """Add embeddings (n, d) under ids (n,), each at most once in a call; an id that is there is replaced."""
+
+    def remove(self, ids: npt.NDArray[np.int64]) -> int:
+        """Forget those ids; returns how many of them were there."""
+
+    def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """A copy of its ids (n,) and embeddings (n, d)."""
+
+    def search(self, embedding: npt.NDArray[np.float32], k: int) -> list[Hit]:
+        """The k nearest to an embedding (d,), nearest first, equal distances in the order of their ids.
+
+        Distances are sum_t (x_t - y_t)^2 in float64, so that a picture is at exactly 0.0 from its copy. Fewer than k
+        only if there are fewer in the index.
+        """
+
+    def near_duplicates(self, max_squared_distance: float) -> Iterator[NearDuplicate]:
+        """Every two ids at most that far apart, each two once, exact like a search; in the order of left, right.
+
+        Takes time in n^2. What is added or removed meanwhile may be missing.
+        """
+
+
+class NewIndex(Protocol):
+    """Makes an empty index."""
+
+    def __call__(self, embedding_dim: int, model_version: str) -> VectorIndex: ...
+
+
+class Snapshots(Protocol):
+    """What an index held, kept so that a start need not embed everything again. Never trusted without a comparison."""
+
+    def read(self, model_version: str, embedding_dim: int) -> IndexRows | None:
+        """The rows that were saved for that model, if there are any. Raises: DamagedSnapshot."""
+
+    def save(self, model_version: str, rows: IndexRows) -> None:
+        """Replace what was saved, for whichever model. Raises: StoreUnavailable; then the former may be there still."""
+
+    def discard(self) -> None:
+        """Forget what was saved."""

@@ -1,0 +1,173 @@
+"""Adding images: one, or many at once.
+
+What an answer acknowledges is on disk: the file before the row, the row before the answer. A crash in between leaves at
+worst a file that no row names, which the next sweep removes.
+"""
+
+import hashlib
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import IdTaken, StoreUnavailable
+from app.ports import Extractor
+from app.records import FeatureMatrix, Fields, NewImage, Picture, StoredImage
+from app.services.collection import ActiveModel, Collection
+from app.services.fields import check_image_id, check_text, metadata_from
+from app.services.files import delete_files
+from app.services.media import media_type
+
+__all__ = ["Prepared", "Upload", "add_image", "checked", "existing_image", "keep_files", "prepare", "store"]
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file and what the client says about it, unchecked."""
+
+    data: bytes
+    id: str | None = None
+    category: str | None = None
+    metadata: str | None = None  # JSON text
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An upload that is fine: all that is stored of it but its features."""
+
+    image: NewImage
+    picture: Picture
+    data: bytes
+    # How many the collection had seen when its files were put into the blob store; None: they are not there yet.
+    file_deletions: int | None = None
+
+
+def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage, bool]:
+    """Store an image and make it findable; True: it is new, False: its bytes were there, and nothing was changed.
+
+    When this returns, a crash loses nothing of it. If the bytes were there but their file is gone or damaged, it is
+    whole again.
+
+    Raises: BadField, ReservedId, BadImage and its kinds, BadFeatures, IdTaken, StoreUnavailable. None leaves a row.
+    """
+    sha256 = hashlib.sha256(upload.data).hexdigest()
+    image_id, fields = checked(upload)
+    if existing := existing_image(collection, sha256, upload.data):
+        return existing, False
+    prepared = prepare(collection.extractor, upload.data, sha256, image_id, fields)
+    (added,) = store(collection, [prepared], collection.extractor.features([prepared.picture]))
+    if added is None:
+        raise IdTaken(f"An image with the id {image_id!r} and other bytes exists: choose another, or delete it first.")
+    return added
+
+
+def existing_image(collection: Collection, sha256: str, data: bytes) -> StoredImage | None:
+    """The image of those bytes if there is one, with its file put back if somebody else removed or damaged it."""
+    images = collection.repository.images
+    if not images.with_sha256(sha256):
+        return None
+    with collection.change:
+        if existing := images.with_sha256(sha256):  # still: its deletion may have come between
+            collection.blobs.put(sha256, data)
+        return existing
+
+
+def prepare(extractor: Extractor, data: bytes, sha256: str, image_id: str, fields: Fields) -> Prepared:
+    """Decode a picture; may run in several threads. Raises: BadImage and its kinds."""
+    picture = extractor.decode(data, thumbnail=True)
+    thumbnail = picture.thumbnail or b""
+    image = NewImage(
+        id=image_id,
+        sha256=sha256,
+        media_type=media_type(data),
+        width=picture.width,
+        height=picture.height,
+        byte_size=len(data),
+        category=fields.category,
+        metadata=fields.metadata,
+        created=datetime.now(UTC),
+        thumbnail=hashlib.sha256(thumbnail).hexdigest(),
+    )
+    return Prepared(image, picture, data)
+
+
+def keep_files(collection: Collection, prepared: Prepared) -> Prepared:
+    """Put its files into the blob store, if they are not there yet; may run in several threads.
+
+    Raises: StoreUnavailable.
+    """
+    if prepared.file_deletions is not None:
+        return prepared
+    file_deletions = collection.file_deletions
+    _put_files(collection, prepared)
+    return replace(prepared, file_deletions=file_deletions)
+
+
+def store(
+    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix
+) -> list[tuple[StoredImage, bool] | None]:
+    """Store prepared images with their features (n, D) in one transaction and make them findable.
+
+    For each: the image, and whether it is new or its bytes were there; None if its id belongs to other bytes.
+    Raises: BadFeatures, StoreUnavailable; then none of them is stored.
+    """
+    with _swept_after_trouble(collection):
+        return _store(collection, prepared, features)
+
+
+def _store(
+    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix
+) -> list[tuple[StoredImage, bool] | None]:
+    active = collection.active
+    embeddings = _embeddings(active, features)  # before anything is kept: it may fail
+    kept = [keep_files(collection, each) for each in prepared]
+    with collection.change:
+        for each in kept:
+            if each.file_deletions != collection.file_deletions:
+                _put_files(collection, each)  # again: one of these may have been its file
+        if collection.active is not active:  # another model took over meanwhile
+            active = collection.active
+            embeddings = _embeddings(active, features)
+        rows = [(each.image, row) for each, row in zip(prepared, features, strict=True)]
+        outcomes = collection.repository.images.add_many(rows)
+        new = [i for i, outcome in enumerate(outcomes) if outcome and outcome[1]]
+        if active and embeddings is not None and new:
+            seqs = np.array([outcome[0].seq for outcome in outcomes if outcome and outcome[1]], np.int64)
+            active.index.add(seqs, embeddings[new])
+        if None in outcomes:
+            refused = [each.image.files for each, outcome in zip(prepared, outcomes, strict=True) if outcome is None]
+            delete_files(collection, list(chain(*refused)))
+    return outcomes
+
+
+@contextmanager
+def _swept_after_trouble(collection: Collection) -> Iterator[None]:
+    """On a full disk, files that got no row hold the space that is missing."""
+    try:
+        yield
+    except StoreUnavailable:
+        collection.sweep_soon.set()
+        raise
+
+
+def checked(upload: Upload) -> tuple[str, Fields]:
+    """The id, one that is made if none was given, and the fields. Raises: BadField, ReservedId."""
+    image_id = upload.id or uuid.uuid4().hex
+    check_image_id(image_id)
+    return image_id, Fields(check_text("category", upload.category), metadata_from(upload.metadata))
+
+
+def _put_files(collection: Collection, prepared: Prepared) -> None:
+    collection.blobs.put(prepared.image.sha256, prepared.data)
+    if prepared.image.thumbnail and prepared.picture.thumbnail:
+        collection.blobs.put(prepared.image.thumbnail, prepared.picture.thumbnail)
+
+
+def _embeddings(active: ActiveModel | None, features: FeatureMatrix) -> npt.NDArray[np.float32] | None:
+    """(n, d), if there is a model. Raises: BadFeatures."""
+    return active.embed(features) if active else None

@@ -1,0 +1,67 @@
+"""Database and blobs together: to own and to change, or to read beside the process that does."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.errors import OlderDatabase
+from app.records import Places
+from app.store.blobs import FsspecBlobs
+from app.store.database import Database, connected
+from app.store.engine import database_file
+from app.store.lock import FolderFileDeletion, ServerFileDeletion, own_data_folder, own_database
+from app.store.repository import SqlRepository
+
+__all__ = ["Store", "open_store", "own_store"]
+
+
+@dataclass(frozen=True)
+class Store:
+    """What outlives the process."""
+
+    data_dir: Path
+    database: Database
+    repository: SqlRepository
+    blobs: FsspecBlobs
+    file_deletion: FolderFileDeletion | ServerFileDeletion
+
+
+@contextmanager
+def own_store(places: Places) -> Iterator[Store]:
+    """Open and migrate; no other process owns it while the block runs.
+
+    Raises: CannotStart and its kinds, StoreUnavailable.
+    """
+    with (
+        own_data_folder(places.data_dir),
+        connected(places.database) as database,
+        own_database(places.database, database),
+    ):
+        database.migrate()
+        database.claim()
+        yield _store(places, database)
+
+
+@contextmanager
+def open_store(places: Places) -> Iterator[Store]:
+    """Open it to read, whoever owns it.
+
+    Raises: BadSettings, NewerDatabase, OlderDatabase (also if there is none), StoreUnavailable.
+    """
+    file = database_file(places.database)
+    if file and not file.is_file():  # connecting would make one
+        raise OlderDatabase(f"There is no database {file}: start the service once, or name the right data folder.")
+    with connected(places.database) as database:
+        database.check_revision()
+        yield _store(places, database)
+
+
+def _store(places: Places, database: Database) -> Store:
+    return Store(
+        places.data_dir,
+        database,
+        SqlRepository(database),
+        FsspecBlobs(places.blobs),
+        FolderFileDeletion(places.data_dir) if database.is_sqlite else ServerFileDeletion(database),
+    )

@@ -1,0 +1,106 @@
+"""A database that the previous revision made is upgraded with everything in it, on both engines."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, MetaData, Table, insert, text
+
+from app.errors import NewerDatabase, OlderDatabase
+from app.records import ImageFilter
+from app.store.database import Database, connected, open_database
+from app.store.repository import SqlRepository
+from embedding.pairs import Pair
+from tests.app.records import NOW, add_one, features, image, query
+from tests.conftest import ROOT
+
+SCRIPTS = ROOT / "app" / "store" / "migrations"
+REVISIONS = [script.revision for script in reversed(list(ScriptDirectory(str(SCRIPTS)).walk_revisions()))]
+HEAD = REVISIONS[-1]
+
+
+def at_revision(database: Database, revision: str) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    with database.writing() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def fill_first_revision(database: Database) -> None:
+    """As the program of that time wrote it."""
+    image = {"id": "old", "sha256": "a" * 64, "media_type": "image/png", "width": 3, "height": 4, "byte_size": 5}
+    said = {"category": "cups", "metadata": {"shelf": 7}, "created": NOW, "features": features(1).tobytes()}
+    pair = {"left_id": "old", "right_id": "q_1", "similar": True, "created": NOW}
+    with database.writing() as connection:
+        insert_into(connection, "images", image | said)
+        insert_into(connection, "queries", {"id": "q_1", "created": NOW, "expires": NOW, "features": b"\0\0"})
+        insert_into(connection, "pairs", pair)
+        for version, state in (("m1", "inactive"), ("m2", "active"), ("m3", "inactive")):
+            model = {"version": version, "artifact": b"bytes", "manifest": {"d": 8}, "created": NOW, "state": state}
+            insert_into(connection, "models", model)
+
+
+def insert_into(connection: Connection, table: str, values: dict[str, object]) -> None:
+    """By the columns that the table has now, not by those that it will have."""
+    connection.execute(insert(Table(table, MetaData(), autoload_with=connection)).values(values))
+
+
+def test_the_chain_has_no_branches() -> None:
+    assert sorted(REVISIONS) == REVISIONS
+    assert len(REVISIONS) >= 2
+
+
+def test_the_first_revision_upgrades_with_everything_in_it(database_url: str) -> None:
+    with connected(database_url) as database:
+        at_revision(database, REVISIONS[0])
+        fill_first_revision(database)
+    with open_database(database_url) as database:
+        repository = SqlRepository(database)
+        old = repository.images.get("old")
+        assert (old.category, old.metadata, old.created, old.thumbnail, old.updated) == (
+            "cups", {"shelf": 7}, NOW, None, None,
+        )  # fmt: skip
+        assert repository.images.page(9, where=ImageFilter(metadata={"shelf": 7})) == [old]
+        assert list(repository.pairs.latest()) == [Pair("old", "q_1", True)]
+        assert repository.models.active_version() == "m2"
+        assert repository.models.artifact("m1") == b"bytes"
+        assert repository.images.features("old").tolist() == features(1).tolist()
+        new, is_new = add_one(repository, image(1, thumbnail="b" * 64), features(2))
+        assert is_new
+        assert new.seq > old.seq
+
+
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+def test_each_revision_upgrades_to_the_newest(database_url: str, revision: str) -> None:
+    with connected(database_url) as database:
+        at_revision(database, revision)
+        with pytest.raises(OlderDatabase, match=f"{revision}.*{HEAD}"):
+            database.check_revision()
+    with open_database(database_url) as database:
+        database.check_revision()
+        SqlRepository(database).queries.add(query(1, datetime(2031, 1, 1, tzinfo=UTC)), features(1))
+
+
+def test_a_newer_database_is_refused_and_not_changed(database_url: str) -> None:
+    with open_database(database_url) as database, database.writing() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with connected(database_url) as database:
+        for refused in (database.migrate, database.check_revision):
+            with pytest.raises(NewerDatabase, match=f"9999.*{HEAD}"):
+                refused()
+        with database.reading() as connection:
+            assert connection.scalar(text("SELECT version_num FROM alembic_version")) == "9999"
+
+
+def test_an_empty_database_is_not_taken_for_a_collection(database_url: str) -> None:
+    with connected(database_url) as database, pytest.raises(OlderDatabase, match="revision none"):
+        database.check_revision()
+
+
+def test_every_revision_is_a_file_named_after_it() -> None:
+    files = sorted(path.name for path in Path(SCRIPTS / "versions").glob("v*.py"))
+    assert [name[1:5] for name in files] == REVISIONS
