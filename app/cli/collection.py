@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.cli.options import FOUND_SOMETHING, DataDir, ModelFile, operator_settings
+from app.cli.options import FOUND_SOMETHING, DataDir, ModelFile, operator_settings, tell
 from app.errors import BadSource, CannotStart
 
 if TYPE_CHECKING:
@@ -71,15 +71,12 @@ def export(
 
     with open_store(settings.places) as store:
         written = write(store, folder)
-    for line in written.missing:
-        typer.echo(line, err=True)
-    typer.echo(
+    tell(
         f"Wrote {written.images:,} images, {written.labelled:,} of them with a category, and {written.pairs:,} pairs; "
         f"left out {len(written.missing):,} images whose file is gone or damaged, and {written.pairs_left_out:,} pairs "
-        "of pictures that have no file."
+        "of pictures that have no file.",
+        written.missing,
     )
-    if written.missing:
-        sys.exit(FOUND_SOMETHING)
 
 
 def near_duplicates(

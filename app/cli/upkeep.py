@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli.options import FOUND_SOMETHING, DataDir, ModelFile, operator_settings
+from app.cli.options import FOUND_SOMETHING, DataDir, ModelFile, operator_settings, tell
 
 __all__ = ["backup", "check", "reindex", "restore"]
 
@@ -27,7 +27,7 @@ def backup(
 
     with open_store(settings.places) as store:
         report = back_up(store, folder, verify=verify)
-    _tell(f"Backed up {report.images:,} images into {folder}.", report.missing)
+    tell(f"Backed up {report.images:,} images into {folder}.{_gone(report.missing)}", report.missing)
 
 
 def restore(
@@ -41,7 +41,7 @@ def restore(
 
     with own_store(settings.places) as store:
         report = copy_back(store, folder)
-    _tell(f"Restored {report.images:,} images from {folder}.", report.missing)
+    tell(f"Restored {report.images:,} images from {folder}.{_gone(report.missing)}", report.missing)
 
 
 def check(
@@ -83,10 +83,5 @@ def reindex(data_dir: DataDir = None, model: ModelFile = None) -> None:
     typer.echo(f"Embedded {len(active.index):,} images with model {active.version}.")
 
 
-def _tell(what: str, missing: Sequence[str]) -> None:
-    for line in missing:
-        typer.echo(line, err=True)
-    if missing:
-        typer.echo(f"{what} {len(missing):,} files were gone or damaged already.")
-        sys.exit(FOUND_SOMETHING)
-    typer.echo(what)
+def _gone(missing: Sequence[str]) -> str:
+    return f" {len(missing):,} files were gone or damaged already." if missing else ""
