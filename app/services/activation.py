@@ -7,13 +7,11 @@ import numpy as np
 
 from app.ports import Repository
 from app.services.collection import ActiveModel, Collection
-from app.services.indexing import fill, save_snapshot
+from app.services.indexing import fill
 from embedding.metric import Metric
 from embedding.model_file import Model, load_model, model_from_bytes
 
 __all__ = ["activate", "model_to_start_with"]
-
-_WORTH_KEEPING = 1000  # images that were embedded: half a second of work that the next start need not do again
 
 
 def model_to_start_with(repository: Repository, path: Path | None) -> Model | None:
@@ -37,11 +35,9 @@ def activate(collection: Collection, model: Model) -> None:
     _warm_up(model.metric)
     active = ActiveModel(version, model, collection.new_index(model.metric.embedding_dim, version))
     with collection.change:
-        embedded = fill(collection.repository, collection.snapshots, active)
+        fill(collection.repository, collection.snapshots, active)
         models.activate(version)
         collection.active = active
-    if embedded >= _WORTH_KEEPING:
-        save_snapshot(collection)
 
 
 def _warm_up(metric: Metric) -> None:

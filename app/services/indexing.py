@@ -18,17 +18,17 @@ _BLOCK_ROWS = 4096  # images that are embedded at once: 10 MB of float16 feature
 _FEW = 10_000  # images that are read one by one; above, reading the table from end to end is faster
 
 
-def fill(repository: Repository, snapshots: Snapshots, active: ActiveModel) -> int:
+def fill(repository: Repository, snapshots: Snapshots, active: ActiveModel) -> None:
     """Put every image into an empty index: from the snapshot what is right in it, the rest embedded.
 
-    Returns how many were embedded. Call with `change` held, or before anybody else has the index.
+    Call with `change` held, or before anybody else has the index.
     Raises: BadFeatures, StoreUnavailable.
     """
     keys = repository.images.keys()
     if rows := _snapshot(snapshots, active):
         right = agreeing(rows, keys)
         active.index.add(rows.ids[right], rows.embeddings[right])
-    return _add_missing(repository, active, keys.seqs)
+    _add_missing(repository, active, keys.seqs)
 
 
 def reconcile(collection: Collection, active: ActiveModel) -> int:
