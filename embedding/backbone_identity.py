@@ -2,9 +2,10 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ from embedding.image import DECODER
 __all__ = ["BackboneIdentity", "Interpolation", "Pixels", "Preprocessing"]
 
 Interpolation = Literal["bilinear", "bicubic"]
+_MAX_TEXT = 200  # characters; a checksum has 64
+_MAX_SIZE = 65_536  # pixels of an input's side, features of a picture
+
 Pixels = npt.NDArray[np.float32]  # (3, size, size)
 
 
@@ -68,7 +72,30 @@ class BackboneIdentity:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> "BackboneIdentity":
+        """Raises: KeyError, TypeError, ValueError if these are not the fields of one."""
         preprocessing = dict(fields["preprocessing"])
         preprocessing["mean"] = tuple(preprocessing["mean"])
         preprocessing["std"] = tuple(preprocessing["std"])
-        return cls(**{**fields, "preprocessing": Preprocessing(**preprocessing)})
+        identity = cls(**{**fields, "preprocessing": Preprocessing(**preprocessing)})
+        _check(identity)
+        return identity
+
+
+def _check(identity: BackboneIdentity) -> None:
+    """Raises: ValueError unless each field is what it is declared to be."""
+    texts = (identity.name, identity.weights_sha256, identity.decoder)
+    if not all(isinstance(text, str) and 0 < len(text) <= _MAX_TEXT for text in texts):
+        raise ValueError(f"name, weights_sha256 and decoder of a backbone are texts of 1 to {_MAX_TEXT} characters")
+    preprocessing = identity.preprocessing
+    if not all(type(size) is int and 0 < size <= _MAX_SIZE for size in (identity.feature_dim, preprocessing.size)):
+        raise ValueError(f"feature_dim and size of a backbone are whole numbers from 1 to {_MAX_SIZE:,}")
+    colours = (preprocessing.mean, preprocessing.std)
+    numbers = (preprocessing.crop, *preprocessing.mean, *preprocessing.std)
+    if any(len(each) != 3 for each in colours) or not all(_is_number(each) for each in numbers):
+        raise ValueError("crop of a backbone is a finite number, mean and std are three")
+    if preprocessing.interpolation not in get_args(Interpolation):
+        raise ValueError(f"interpolation of a backbone is one of {', '.join(get_args(Interpolation))}")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -14,7 +14,8 @@ import pi_heif
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from embedding.decode_cost import check_decode_cost
-from embedding.errors import BrokenImage, ImageTooLarge, UnsupportedImage
+from embedding.errors import BadImage, BrokenImage, ImageTooLarge, UnsupportedImage
+from embedding.signature import claimed_format
 
 __all__ = ["DECODER", "FILE_SUFFIXES", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
 
@@ -83,14 +84,26 @@ def _open(data: bytes) -> Image.Image:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ImageTooLarge(f"The picture is over the pixel limit: {error}") from error
     except UnidentifiedImageError as error:
-        raise UnsupportedImage(
-            f"These {len(data):,} bytes are no image in a supported format ({', '.join(SUPPORTED_FORMATS)}), "
-            "whatever the file name says: convert it to one of them."
-        ) from error
+        raise _unidentified(data) from error
     except MemoryError:
         raise
     except Exception as error:
+        if claimed_format(data) is None:  # Pillow takes every text that begins with BM for a bitmap
+            raise _unidentified(data) from error
         raise BrokenImage(f"The image's header is damaged: {error}") from error
+
+
+def _unidentified(data: bytes) -> BadImage:
+    formats = ", ".join(SUPPORTED_FORMATS)
+    if claimed := claimed_format(data):
+        return BrokenImage(
+            f"These {len(data):,} bytes begin like a {claimed} image, but cannot be read as one: the file is cut off, "
+            f"damaged or of a rare kind. Save it anew, or convert it to one of {formats}."
+        )
+    return UnsupportedImage(
+        f"These {len(data):,} bytes are no image in a supported format ({formats}), "
+        "whatever the file name says: convert it to one of them."
+    )
 
 
 def _upright(image: Image.Image) -> Image.Image:

@@ -6,6 +6,7 @@ of the manifest, so a flipped bit or an edited field is noticed.
 
 import hashlib
 import json
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -24,11 +25,14 @@ from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric, Metric, parameters_of
 
-__all__ = ["FORMAT_VERSION", "Calibration", "Model", "load_model", "model_from_bytes", "save_model"]
+__all__ = ["FORMAT_VERSION", "Calibration", "Model", "check_manifest", "load_model", "model_from_bytes", "save_model"]
 
 FORMAT_VERSION = 1
 
 _METADATA_KEY = "samekind"
+_METHOD = re.compile(r"[A-Za-z0-9_-]{1,50}")  # it goes into tables, labels of metrics and answers
+_MAX_MANIFEST_BYTES = 2**20  # the trainer writes a few kilobytes
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it
 _Tensors = dict[str, npt.NDArray[Any]]
 
 # What a file can hold, by the name in its manifest; the tensors are the fields.
@@ -81,6 +85,7 @@ class Model:
                 f"The metric takes D = {self.metric.feature_dim} features, "
                 f"backbone {self.backbone.name} makes {self.backbone.feature_dim}."
             )
+        check_manifest(self._manifest())
 
     @property
     def version(self) -> str:
@@ -168,8 +173,19 @@ def model_from_bytes(content: bytes, origin: str = "the model file") -> Model:
             calibration=Calibration(**calibration) if calibration else None,
             training=dict(manifest["training"]),
         )
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise BrokenModelFile(f"{origin} is damaged: {type(error).__name__} {error}.") from error
+
+
+def check_manifest(manifest: Mapping[str, Any]) -> None:
+    """Whether a manifest can be stored and shown. Raises: ValueError, RecursionError."""
+    method, text = manifest.get("method"), json.dumps(manifest, allow_nan=False, ensure_ascii=False)
+    if not (isinstance(method, str) and _METHOD.fullmatch(method)):
+        raise ValueError(f"method must be 1 to 50 letters, digits, _ or -, got {ascii(method)[:60]}")
+    if (length := len(text.encode())) > _MAX_MANIFEST_BYTES:  # which refuses halves of surrogate pairs
+        raise ValueError(f"the manifest has {length:,} bytes, the limit is {_MAX_MANIFEST_BYTES:,}")
+    if _NUL.search(text):
+        raise ValueError("the manifest holds NUL characters")
 
 
 def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:

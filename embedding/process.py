@@ -4,7 +4,7 @@ import ctypes
 import os
 import sys
 
-__all__ = ["keep_freed_memory", "use_threads"]
+__all__ = ["cores", "keep_freed_memory", "use_threads"]
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
@@ -25,6 +25,11 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)  # bytes
 
 
+def cores() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def use_threads(threads: int) -> int:
     """Give torch this many threads, 0 means one per core; returns the number.
 
@@ -33,7 +38,6 @@ def use_threads(threads: int) -> int:
     """
     import torch
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    chosen = threads or cores
+    chosen = threads or cores()
     torch.set_num_threads(chosen)
     return chosen
