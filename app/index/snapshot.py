@@ -39,7 +39,8 @@ class FileSnapshots:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DamagedSnapshot(f"The index snapshot {self._path} cannot be used ({error})") from error
+            reason = (isinstance(error, OSError) and error.strerror) or error
+            raise DamagedSnapshot(f"The index snapshot {self._path.name} cannot be used ({reason})") from error
 
     def save(self, model_version: str, rows: IndexRows) -> None:
         arrays = [
@@ -55,14 +56,18 @@ class FileSnapshots:
                     file.write(array.data)
             self._remove_unfinished()
         except OSError as error:
-            raise StoreUnavailable(f"The index snapshot {self._path} cannot be written: {error.strerror}.") from error
+            raise StoreUnavailable(
+                f"The index snapshot {self._path.name} cannot be written: {error.strerror}."
+            ) from error
 
     def discard(self) -> None:
         try:
             self._path.unlink(missing_ok=True)
             self._remove_unfinished()
         except OSError as error:
-            raise StoreUnavailable(f"The index snapshot {self._path} cannot be removed: {error.strerror}.") from error
+            raise StoreUnavailable(
+                f"The index snapshot {self._path.name} cannot be removed: {error.strerror}."
+            ) from error
 
     def _remove_unfinished(self) -> None:
         """What earlier processes left that were killed while they wrote; only the owner writes."""

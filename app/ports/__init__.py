@@ -4,21 +4,31 @@ Every method may raise StoreUnavailable where a database or a blob store is behi
 several threads.
 """
 
-from app.ports.extractor import Extractor
+from app.ports.extractor import Extraction, Extractor
+from app.ports.fetcher import Fetcher
 from app.ports.files import Blobs, FileDeletion
+from app.ports.images import Images
 from app.ports.index import NewIndex, Snapshots, VectorIndex
-from app.ports.repository import Images, Models, Pairs, Queries, Repository
+from app.ports.jobs import Jobs
+from app.ports.measures import Measures, Stage
+from app.ports.repository import Keys, Models, Pairs, Queries, Repository
 
 __all__ = [
     "Blobs",
+    "Extraction",
     "Extractor",
+    "Fetcher",
     "FileDeletion",
     "Images",
+    "Jobs",
+    "Keys",
+    "Measures",
     "Models",
     "NewIndex",
     "Pairs",
     "Queries",
     "Repository",
     "Snapshots",
+    "Stage",
     "VectorIndex",
 ]

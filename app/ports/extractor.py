@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from app.records import (
-    FeatureMatrix,
-    Picture,
-)
+from app.records import Box, FeatureMatrix, Picture
 
-__all__ = ["Extractor"]
+__all__ = ["Extraction", "Extractor"]
 
 
 class Extractor(Protocol):
@@ -22,8 +19,24 @@ class Extractor(Protocol):
     def max_bytes(self) -> int:
         """Of a file that is not refused for its length."""
 
-    def decode(self, data: bytes, *, thumbnail: bool = False) -> Picture:
-        """Decode and shrink. Raises: UnsupportedImage, BrokenImage, ImageTooLarge."""
+    def decode(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
+        """Decode, crop and shrink. Raises: UnsupportedImage, BrokenImage, ImageTooLarge."""
 
     def features(self, pictures: Sequence[Picture]) -> FeatureMatrix:
         """Features (n, D) of n pictures. Raises: BadFeatures."""
+
+    def waited_s(self) -> float:
+        """For how long somebody has been waiting for the oldest batch that is not done, in seconds; 0: nobody."""
+
+
+class Extraction(Protocol):
+    """The same for requests, which wait beside each other on the event loop.
+
+    Whoever is cancelled while waiting leaves no work behind that has not begun.
+    """
+
+    async def decoded(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
+        """As `Extractor.decode`."""
+
+    async def features(self, picture: Picture) -> FeatureMatrix:
+        """Features (D,) of one picture; pictures of several requests are extracted together. Raises: BadFeatures."""

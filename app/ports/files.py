@@ -17,6 +17,9 @@ class Blobs(Protocol):
     def put(self, sha256: str, content: bytes) -> None:
         """Keep the content; when this returns it survives a power cut. Does nothing if all of it is there."""
 
+    def ping(self) -> None:
+        """Raises: StoreUnavailable if the store cannot be reached."""
+
     def holds(self, sha256: str) -> bool:
         """Whether there is a file of that name."""
 

@@ -36,11 +36,15 @@ class VectorIndex(Protocol):
     def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """A copy of its ids (n,) and embeddings (n, d)."""
 
-    def search(self, embedding: npt.NDArray[np.float32], k: int) -> list[Hit]:
+    def search(
+        self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
+    ) -> list[Hit]:
         """The k nearest to an embedding (d,), nearest first, equal distances in the order of their ids.
 
+        among: only these ids (n,), as far as they are there; None for all.
+
         Distances are sum_t (x_t - y_t)^2 in float64, so that a picture is at exactly 0.0 from its copy. Fewer than k
-        only if there are fewer in the index.
+        only if there are fewer to search among.
         """
 
     def near_duplicates(self, max_squared_distance: float) -> Iterator[NearDuplicate]:

@@ -1,91 +1,25 @@
-"""The database: images, queries, pairs, models."""
+"""The database: images, queries, pairs, models, jobs, keys."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from app.ports.images import Images
+from app.ports.jobs import Jobs
 from app.records import (
     Counts,
-    FeatureBlock,
+    Extent,
     FeatureMatrix,
-    Fields,
-    ImageFilter,
+    KeyRecord,
     ModelRecord,
-    NewImage,
+    QueryFeatures,
     QueryRecord,
     RecordedPairs,
-    StoredImage,
-    StoredKeys,
 )
 from embedding.backbone_identity import BackboneIdentity
 from embedding.pairs import Pair
 
-__all__ = ["Images", "Models", "Pairs", "Queries", "Repository"]
-
-
-class Images(Protocol):
-    """The images and their features. What a method returned is on disk."""
-
-    def add_many(self, rows: Sequence[tuple[NewImage, FeatureMatrix]]) -> list[tuple[StoredImage, bool] | None]:
-        """Store images with their features (D,), all in one transaction.
-
-        For each: True, it is new; False, the same bytes were there, here they are; None, its id belongs to other bytes.
-        Of any number of concurrent calls with the same bytes, exactly one gets True.
-        """
-
-    def get(self, image_id: str) -> StoredImage:
-        """Raises: UnknownImage."""
-
-    def find(self, image_id: str) -> StoredImage | None:
-        """The image of that id, if there is one."""
-
-    def with_sha256(self, sha256: str) -> StoredImage | None:
-        """The image of those bytes, if there is one."""
-
-    def stored_among(self, sha256s: Iterable[str]) -> set[str]:
-        """Those of them that are the bytes of an image."""
-
-    def with_seqs(self, seqs: Sequence[int]) -> dict[int, StoredImage]:
-        """The images of those seqs; those that are gone are left out."""
-
-    def page(self, limit: int, *, after: int = 0, where: ImageFilter = ...) -> list[StoredImage]:
-        """At most `limit` images with a seq above `after` that the filter lets through, in the order of seq."""
-
-    def all(self) -> Iterator[StoredImage]:
-        """Every image in the order of seq."""
-
-    def keys(self) -> StoredKeys:
-        """Which images there are."""
-
-    def features(self, image_id: str) -> FeatureMatrix:
-        """Features (D,). Raises: UnknownImage."""
-
-    def feature_blocks(self, block_rows: int, *, after: int = 0) -> Iterator[FeatureBlock]:
-        """All features of a seq above `after`, in the order of seq, at most `block_rows` at a time."""
-
-    def features_of(self, seqs: Sequence[int]) -> FeatureBlock:
-        """Features of those images; those that are gone are left out."""
-
-    def with_damaged_features(self) -> list[str]:
-        """Ids of images whose features have another length than those of the collection's backbone."""
-
-    def replace_features(self, image_id: str, features: FeatureMatrix) -> None:
-        """Store other features (D,) of an image. Raises: UnknownImage."""
-
-    def update(self, image_id: str, change: Callable[[StoredImage], Fields], now: datetime) -> StoredImage:
-        """Give an image the fields that `change` makes of it, in one step.
-
-        Raises: UnknownImage, and what `change` raises.
-        """
-
-    def set_thumbnail(self, seq: int, thumbnail: str) -> None:
-        """Say which blob is the thumbnail of an image; does nothing if the image is gone."""
-
-    def blobs_named(self, names: Iterable[str]) -> set[str]:
-        """Those of the names that are an image's original or thumbnail."""
-
-    def delete(self, image_id: str) -> StoredImage:
-        """Remove an image; verdicts that name it stay, but count no more. Raises: UnknownImage."""
+__all__ = ["Keys", "Models", "Pairs", "Queries", "Repository"]
 
 
 class Queries(Protocol):
@@ -94,8 +28,14 @@ class Queries(Protocol):
     def add(self, query: QueryRecord, features: FeatureMatrix) -> None:
         """Store a query with its features (D,)."""
 
+    def named_features(self, query_ids: Sequence[str], now: datetime) -> dict[str, FeatureMatrix]:
+        """Features (D,) of the queries of those ids; those that are not there or have expired are left out."""
+
     def purge(self, now: datetime) -> int:
         """Remove the expired queries that no verdict names; returns how many."""
+
+    def of_pairs(self) -> Iterator[QueryFeatures]:
+        """Those that a verdict names which counts, expired or not, in the order of their ids."""
 
 
 class Pairs(Protocol):
@@ -107,8 +47,11 @@ class Pairs(Protocol):
         Raises: UnknownReference for an id that is neither an image nor an unexpired query.
         """
 
-    def latest(self) -> Iterator[Pair]:
-        """The verdicts that count, oldest first, left < right, without those about deleted images."""
+    def latest(self, until: int | None = None) -> Iterator[Pair]:
+        """The verdicts that count, oldest first, left < right, without those about deleted images.
+
+        until: as if there were none of a greater seq.
+        """
 
     def dangling(self) -> int:
         """How many verdicts count although one of their ids is neither an image nor a query; none, unless by damage."""
@@ -139,6 +82,25 @@ class Models(Protocol):
         """Every model, newest first."""
 
 
+class Keys(Protocol):
+    """Who may use the service. Only a key's checksum is kept; a revoked one stays, so that there always was one."""
+
+    def add(self, key: KeyRecord, sha256: str) -> None:
+        """Keep a key under the sha256 of its text, 64 hexadecimal digits."""
+
+    def all(self) -> list[KeyRecord]:
+        """Every key, revoked ones too, oldest first."""
+
+    def revoke(self, key_id: str, now: datetime) -> KeyRecord:
+        """Let it be a key no more; one that was revoked before stays as it is. Raises: UnknownKey."""
+
+    def with_sha256(self, sha256: str) -> KeyRecord | None:
+        """The key whose text has that checksum, revoked or not."""
+
+    def any(self) -> bool:
+        """Whether there is or was a key."""
+
+
 class Repository(Protocol):
     """The database: the truth about everything but the bytes of the originals."""
 
@@ -154,6 +116,12 @@ class Repository(Protocol):
     @property
     def models(self) -> Models: ...
 
+    @property
+    def jobs(self) -> Jobs: ...
+
+    @property
+    def keys(self) -> Keys: ...
+
     def claim_backbone(self, identity: BackboneIdentity) -> None:
         """Say where features come from, from now on. Raises: BackboneMismatch if some of another backbone are kept."""
 
@@ -162,6 +130,9 @@ class Repository(Protocol):
 
     def counts(self) -> Counts:
         """How much there is."""
+
+    def extent(self) -> Extent:
+        """How much there is to learn from, as one state of the database."""
 
     def ping(self) -> None:
         """Raises: StoreUnavailable if the database does not answer."""

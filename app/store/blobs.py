@@ -1,9 +1,11 @@
 """Files named by the sha256 of their content, under any root that fsspec can reach."""
 
+import errno
 import hashlib
+import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +21,7 @@ __all__ = ["FsspecBlobs"]
 
 _NAME = re.compile(r"[0-9a-f]{64}")
 _FOLDER = re.compile(r"[0-9a-f]{2}")
+_MARK = ".samekind"  # a folder in the root, which says that this is the root, and not where a disk was mounted once
 _REMEDY = "add the same picture again, restore the file from a backup, or delete its image."
 
 
@@ -35,12 +38,39 @@ class FsspecBlobs:
         self._files, self._root = (LocalFileSystem(), str(root)) if isinstance(root, Path) else _opened(root)
         self._is_local = "file" in _protocols(self._files)
 
+    def prepare(self, *, is_new: bool) -> None:
+        """Make the root, if it is a folder, and mark it; nothing else ever does. Call at the start of a process.
+
+        is_new: whether no files are in it yet. One that should hold files and holds none stays as it is: its disk may
+        not be mounted. Raises: StoreUnavailable.
+        """
+        if not self._is_local:
+            return
+        with self._as_unavailable():
+            root = Path(self._root)
+            if is_new or any(_FOLDER.fullmatch(each.name) for each in (root.iterdir() if root.is_dir() else ())):
+                (root / _MARK).mkdir(parents=True, exist_ok=True)
+                flush_folder(root)
+                flush_folder(root.parent)
+
     def put(self, sha256: str, content: bytes) -> None:
         with self._as_unavailable():
             if self._is_local:
+                _check_mark(Path(self._root))
                 _write_durably(Path(self._path(sha256)), content)
             elif not self._is_whole(sha256):
                 self._files.pipe_file(self._path(sha256), content)
+
+    def ping(self) -> None:
+        with self._as_unavailable():
+            # Of a folder, whether it is there and may be used; of a store elsewhere, whether it answers at all.
+            if self._is_local:
+                _check_mark(Path(self._root))
+                _check_access(Path(self._root))
+            else:
+                self._files.invalidate_cache()
+                with suppress(FileNotFoundError):
+                    self._files.info(f"{self._root}/ping")
 
     def holds(self, sha256: str) -> bool:
         with self._as_unavailable():
@@ -124,6 +154,20 @@ def _write_durably(path: Path, content: bytes) -> None:
         flush_folder(path.parent)  # another writer may not have got this far
     else:
         write_whole(path, content)
+
+
+def _check_mark(root: Path) -> None:
+    """Files in a folder that only looks like the root would be lost when the right one comes back."""
+    if not (root / _MARK).is_dir():
+        reason = f"its folder is gone or has lost what was in it ({_MARK} marks it): mount it, or restore a backup"
+        raise FileNotFoundError(errno.ENOENT, reason)
+
+
+def _check_access(root: Path) -> None:
+    with os.scandir(root):
+        pass
+    if not os.access(root, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def _has_content(path: Path, content: bytes) -> bool:

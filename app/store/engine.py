@@ -15,9 +15,10 @@ __all__ = ["BUSY_TIMEOUT_S", "SQLITE_BEGIN", "database_file", "database_url", "m
 BUSY_TIMEOUT_S = 10  # another program (a backup) may hold a lock for moments
 SQLITE_BEGIN = "sqlite_begin"  # execution option: the statement that begins a transaction
 
-# As many as the web framework has threads, one for /readyz, one that holds the database and one for housekeeping: no
-# thread waits for one. PostgreSQL allows 100 unless told otherwise.
-_CONNECTIONS = 43
+# As many as the web framework has threads (40), four that look up keys, one each for /readyz, /metrics, housekeeping
+# and jobs, one that holds the database, a second one for whoever deletes files, one at a time: no thread waits for one.
+# PostgreSQL allows 100 unless told otherwise.
+_CONNECTIONS = 50
 _POSTGRESQL = "postgresql"
 _DRIVER = "psycopg"
 

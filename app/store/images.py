@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from sqlalchemy.sql import ColumnElement
 
-from app.errors import UnknownImage
+from app.errors import UnknownImage, shown
 from app.records import FeatureBlock, FeatureMatrix, Fields, ImageFilter, NewImage, StoredImage, StoredKeys
 from app.store.database import Database
 from app.store.filters import condition
@@ -61,13 +62,19 @@ class SqlImages:
         wanted = list(names)
         return self._present(images.c.sha256, wanted) | self._present(images.c.thumbnail, wanted)
 
-    def with_seqs(self, seqs: Sequence[int]) -> dict[int, StoredImage]:
+    def with_seqs(self, seqs: Sequence[int], where: ImageFilter = _EVERY) -> dict[int, StoredImage]:
+        wanted = condition(where, is_sqlite=self._database.is_sqlite)
         with self._database.reading() as connection:
             return {
                 row.seq: image_from(row)
                 for block in blocks(seqs)
-                for row in connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(block)))
+                for row in connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(block), wanted))
             }
+
+    def matching(self, where: ImageFilter) -> npt.NDArray[np.int64]:
+        query = select(images.c.seq).where(condition(where, is_sqlite=self._database.is_sqlite))
+        with self._database.reading() as connection:
+            return np.fromiter(connection.execution_options(yield_per=_KEYS_AT_ONCE).scalars(query), np.int64)
 
     def page(self, limit: int, *, after: int = 0, where: ImageFilter = _EVERY) -> list[StoredImage]:
         wanted = condition(where, is_sqlite=self._database.is_sqlite)
@@ -82,11 +89,17 @@ class SqlImages:
             last = page[-1].seq
 
     def keys(self) -> StoredKeys:
-        query = select(images.c.seq, func.substr(images.c.sha256, 1, _FINGERPRINT_DIGITS)).order_by(images.c.seq)
+        # In no order: so SQLite reads its index of sha256, and not the table, whose rows carry the features.
+        query = select(images.c.seq, func.substr(images.c.sha256, 1, _FINGERPRINT_DIGITS))
         with self._database.reading() as connection:
             result = connection.execution_options(yield_per=_KEYS_AT_ONCE).execute(query)
             parts = [_keys(rows) for rows in result.partitions()]
-        return _joined(parts)
+        return _sorted(parts)
+
+    def seqs_after(self, seq: int) -> npt.NDArray[np.int64]:
+        query = select(images.c.seq).where(images.c.seq > seq).order_by(images.c.seq)
+        with self._database.reading() as connection:
+            return np.array(connection.scalars(query).all(), np.int64)
 
     def features(self, image_id: str) -> FeatureMatrix:
         with self._database.reading() as connection:
@@ -99,6 +112,17 @@ class SqlImages:
         check_features(image_id, stored, expected_bytes or len(stored))
         one: FeatureMatrix = features_from([stored])[0]
         return one
+
+    def named_features(self, image_ids: Sequence[str]) -> dict[str, tuple[int, FeatureMatrix]]:
+        found: dict[str, tuple[int, FeatureMatrix]] = {}
+        with self._database.reading() as connection:
+            expected_bytes = _feature_bytes(connection)
+            for block in blocks(filter(can_be_stored, image_ids)):
+                query = select(images.c.id, images.c.seq, images.c.features).where(images.c.id.in_(block))
+                for row in connection.execute(query):
+                    check_features(row.id, row.features, expected_bytes or len(row.features))
+                    found[row.id] = row.seq, features_from([row.features])[0]
+        return found
 
     def feature_blocks(self, block_rows: int, *, after: int = 0) -> Iterator[FeatureBlock]:
         last = after
@@ -196,12 +220,12 @@ def _keys(rows: Sequence[Any]) -> StoredKeys:
     return StoredKeys(np.array([seq for seq, _ in rows], np.int64), np.frombuffer(digits, ">u8").astype(np.uint64))
 
 
-def _joined(parts: Sequence[StoredKeys]) -> StoredKeys:
+def _sorted(parts: Sequence[StoredKeys]) -> StoredKeys:
     if not parts:
         return StoredKeys(np.empty(0, np.int64), np.empty(0, np.uint64))
-    return StoredKeys(
-        np.concatenate([part.seqs for part in parts]), np.concatenate([part.fingerprints for part in parts])
-    )
+    seqs = np.concatenate([part.seqs for part in parts])
+    order = np.argsort(seqs)
+    return StoredKeys(seqs[order], np.concatenate([part.fingerprints for part in parts])[order])
 
 
 def _feature_bytes(connection: Connection) -> int | None:
@@ -217,4 +241,4 @@ def _retire_pairs(connection: Connection, image_id: str) -> None:
 
 
 def _unknown(image_id: str) -> UnknownImage:
-    return UnknownImage(f"There is no image with the id {image_id!r}: it was deleted or never added.")
+    return UnknownImage(f"There is no image with the id {shown(image_id)}: it was deleted or never added.")

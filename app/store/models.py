@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from app.errors import UnknownModel
+from app.errors import UnknownModel, shown
 from app.records import ModelRecord
 from app.store.database import Database
 from app.store.rows import can_be_stored
@@ -67,4 +67,4 @@ def _record(row: Row[Any]) -> ModelRecord:
 
 
 def _unknown(version: str) -> UnknownModel:
-    return UnknownModel(f"There is no model of version {version!r}: GET /v1/models lists those there are.")
+    return UnknownModel(f"There is no model of version {shown(version)}: GET /v1/models lists those there are.")

@@ -1,7 +1,7 @@
 """Database and blobs together: to own and to change, or to read beside the process that does."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from app.store.engine import database_file
 from app.store.lock import FolderFileDeletion, ServerFileDeletion, own_data_folder, own_database
 from app.store.repository import SqlRepository
 
-__all__ = ["Store", "open_store", "own_store"]
+__all__ = ["Store", "open_or_make_store", "open_store", "own_store"]
 
 
 @dataclass(frozen=True)
@@ -40,12 +40,14 @@ def own_store(places: Places) -> Iterator[Store]:
     ):
         database.migrate()
         database.claim()
-        yield _store(places, database)
+        store = _store(places, database)
+        store.blobs.prepare(is_new=not store.repository.images.page(1))
+        yield store
 
 
 @contextmanager
 def open_store(places: Places) -> Iterator[Store]:
-    """Open it to read, whoever owns it.
+    """Open it to read, whoever owns it; to write only what the owner does not keep in its memory, such as keys.
 
     Raises: BadSettings, NewerDatabase, OlderDatabase (also if there is none), StoreUnavailable.
     """
@@ -55,6 +57,20 @@ def open_store(places: Places) -> Iterator[Store]:
     with connected(places.database) as database:
         database.check_revision()
         yield _store(places, database)
+
+
+@contextmanager
+def open_or_make_store(places: Places) -> Iterator[Store]:
+    """The same; where no database is yet, or an older one that nobody owns, it is made or migrated first.
+
+    Raises: CannotStart and its kinds, StoreUnavailable.
+    """
+    with ExitStack() as stack:
+        try:
+            store = stack.enter_context(open_store(places))
+        except OlderDatabase:
+            store = stack.enter_context(own_store(places))
+        yield store
 
 
 def _store(places: Places, database: Database) -> Store:

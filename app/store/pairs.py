@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, exists, func, insert, or_, select, tuple_, update
 from sqlalchemy.sql import ColumnElement
 
-from app.errors import UnknownReference
+from app.errors import UnknownReference, shown
 from app.records import RecordedPairs
 from app.store.database import Database
 from app.store.rows import blocks, can_be_stored
@@ -17,6 +17,7 @@ from embedding.pairs import Pair
 __all__ = ["SqlPairs"]
 
 _EXPORT_ROWS = 1000  # read at once while exporting: no transaction stays open while a slow client reads
+_MAX_SEQ = 2**63 - 1
 
 Key = tuple[str, str]
 
@@ -44,11 +45,12 @@ class SqlPairs:
                     changes.append(_row(pair, source, now))
             if changes:
                 connection.execute(insert(pairs), changes)
-        return RecordedPairs(recorded=len(changes), unchanged=len(pairs_) - len(changes))
+        similar = sum(bool(change["similar"]) for change in changes)
+        return RecordedPairs(recorded=len(changes), unchanged=len(pairs_) - len(changes), similar=similar)
 
-    def latest(self) -> Iterator[Pair]:
+    def latest(self, until: int | None = None) -> Iterator[Pair]:
         last = 0
-        while rows := self._latest_rows(last):
+        while rows := self._latest_rows(last, _MAX_SEQ if until is None else until):
             for row in rows:
                 yield Pair(row.left_id, row.right_id, row.similar)
             last = rows[-1].seq
@@ -61,16 +63,16 @@ class SqlPairs:
         with self._database.writing() as connection:
             connection.execute(update(pairs).where(_DANGLING).values(retired=True))
 
-    def _latest_rows(self, after: int) -> Sequence[Row[Any]]:
-        counts = (pairs.c.seq > after, ~pairs.c.retired, pairs.c.seq == _latest_seq_of_pair())
+    def _latest_rows(self, after: int, until: int) -> Sequence[Row[Any]]:
+        counts = (pairs.c.seq > after, ~pairs.c.retired, pairs.c.seq == _latest_seq_of_pair(until))
         with self._database.reading() as connection:
             return connection.execute(select(pairs).where(*counts).order_by(pairs.c.seq).limit(_EXPORT_ROWS)).all()
 
 
-def _latest_seq_of_pair() -> ColumnElement[int]:
-    """The seq of the newest row about the same two ids as the row of the outer query."""
+def _latest_seq_of_pair(until: int) -> ColumnElement[int]:
+    """The seq of the newest row, up to that one, about the same two ids as the row of the outer query."""
     same = pairs.alias("same")
-    of_pair = (same.c.left_id == pairs.c.left_id, same.c.right_id == pairs.c.right_id)
+    of_pair = (same.c.left_id == pairs.c.left_id, same.c.right_id == pairs.c.right_id, same.c.seq <= until)
     return select(func.max(same.c.seq)).where(*of_pair).correlate(pairs).scalar_subquery()
 
 
@@ -90,8 +92,8 @@ def _check_references(connection: Connection, ids: set[str], now: datetime) -> N
         unknown -= set(connection.scalars(select(queries.c.id).where(queries.c.id.in_(block), queries.c.expires > now)))
     if unknown:
         raise UnknownReference(
-            f"{min(unknown)!r} is neither an image nor a query that is still kept ({len(unknown)} such ids in this "
-            "call): leave out what was deleted or has expired. Nothing was recorded."
+            f"{shown(min(unknown))} is neither an image nor a query that is still kept ({len(unknown)} such ids in "
+            "this call): leave out what was deleted or has expired. Nothing was recorded."
         )
 
 

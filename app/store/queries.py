@@ -1,15 +1,20 @@
 """The queries table. Implements `app.ports.Queries`."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, delete, exists, insert, select
+from sqlalchemy import Connection, Row, delete, exists, insert, or_, select
+from sqlalchemy.sql import ColumnElement
 
-from app.records import FeatureMatrix, QueryRecord
+from app.records import FeatureMatrix, QueryFeatures, QueryRecord
 from app.store.database import Database
-from app.store.rows import features_to_bytes
+from app.store.rows import blocks, can_be_stored, features_from, features_to_bytes
 from app.store.tables import pairs, queries
 
-__all__ = ["SqlQueries", "delete_unnamed"]
+__all__ = ["SqlQueries", "delete_unnamed", "is_of_pair"]
+
+_ROWS_AT_ONCE = 500  # 1.3 MB of features at D = 1280
 
 # Two conditions, not one with OR, so that each uses its index.
 _NO_VERDICT = (
@@ -27,9 +32,34 @@ class SqlQueries:
         with self._database.writing() as connection:
             connection.execute(insert(queries).values(row | {"features": features_to_bytes(features)}))
 
+    def named_features(self, query_ids: Sequence[str], now: datetime) -> dict[str, FeatureMatrix]:
+        found: dict[str, FeatureMatrix] = {}
+        with self._database.reading() as connection:
+            for block in blocks(filter(can_be_stored, query_ids)):
+                kept = select(queries.c.id, queries.c.features).where(queries.c.id.in_(block), queries.c.expires > now)
+                found.update({row.id: features_from([row.features])[0] for row in connection.execute(kept)})
+        return found
+
     def purge(self, now: datetime) -> int:
         with self._database.writing() as connection:
             return connection.execute(delete(queries).where(queries.c.expires <= now, *_NO_VERDICT)).rowcount
+
+    def of_pairs(self) -> Iterator[QueryFeatures]:
+        last = ""
+        while rows := self._rows_of_pairs(last):
+            for row in rows:
+                yield QueryFeatures(row.id, features_from([row.features])[0])
+            last = rows[-1].id
+
+    def _rows_of_pairs(self, after: str) -> Sequence[Row[Any]]:
+        wanted = select(queries).where(queries.c.id > after, is_of_pair())
+        with self._database.reading() as connection:
+            return connection.execute(wanted.order_by(queries.c.id).limit(_ROWS_AT_ONCE)).all()
+
+
+def is_of_pair() -> ColumnElement[bool]:
+    """Whether a verdict names the query which counts."""
+    return or_(*(~condition for condition in _NO_VERDICT))
 
 
 def delete_unnamed(connection: Connection) -> None:

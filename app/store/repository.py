@@ -4,18 +4,21 @@ from sqlalchemy import Connection, delete, func, insert, literal, literal_column
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import BackboneMismatch, StoreUnavailable
-from app.records import Counts
+from app.records import Counts, Extent
 from app.store.database import Database
 from app.store.images import SqlImages
+from app.store.jobs import SqlJobs
+from app.store.keys import SqlKeys
 from app.store.models import SqlModels
 from app.store.pairs import SqlPairs
-from app.store.queries import SqlQueries, delete_unnamed
+from app.store.queries import SqlQueries, delete_unnamed, is_of_pair
 from app.store.tables import collection, images, metadata, pairs, queries
 from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["SqlRepository"]
 
 _ROWID: ColumnElement[int] = literal_column("rowid")  # in its order a table itself is read, none of its indexes
+_COUNTING = select(pairs.c.left_id, pairs.c.right_id).where(~pairs.c.retired).distinct().subquery()
 
 
 class SqlRepository:
@@ -25,6 +28,8 @@ class SqlRepository:
         self.queries = SqlQueries(database)
         self.pairs = SqlPairs(database)
         self.models = SqlModels(database)
+        self.jobs = SqlJobs(database)
+        self.keys = SqlKeys(database)
 
     def claim_backbone(self, identity: BackboneIdentity) -> None:
         with self._database.writing() as connection:
@@ -43,12 +48,22 @@ class SqlRepository:
 
     def counts(self) -> Counts:
         count = select(func.count())
-        distinct_pairs = select(pairs.c.left_id, pairs.c.right_id).where(~pairs.c.retired).distinct().subquery()
         with self._database.reading() as connection:
             return Counts(
                 images=connection.scalar(count.select_from(images)) or 0,
                 queries=connection.scalar(count.select_from(queries)) or 0,
-                pairs=connection.scalar(count.select_from(distinct_pairs)) or 0,
+                pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
+            )
+
+    def extent(self) -> Extent:
+        count = select(func.count())
+        with self._database.reading() as connection:
+            return Extent(
+                images=connection.scalar(count.select_from(images)) or 0,
+                queries=connection.scalar(count.select_from(queries).where(is_of_pair())) or 0,
+                pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
+                last_image=connection.scalar(select(func.max(images.c.seq))) or 0,
+                last_pair=connection.scalar(select(func.max(pairs.c.seq))) or 0,
             )
 
     def ping(self) -> None:

@@ -24,7 +24,19 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["UtcDateTime", "collection", "images", "metadata", "models", "ownership", "pairs", "queries"]
+__all__ = [
+    "UtcDateTime",
+    "collection",
+    "images",
+    "job_failures",
+    "jobs",
+    "keys",
+    "metadata",
+    "models",
+    "ownership",
+    "pairs",
+    "queries",
+]
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -123,6 +135,50 @@ collection = Table(
     Column("backbone", JSON, nullable=False),  # the identity that all features come from
     Column("backbone_key", Text, nullable=False),
     CheckConstraint("id = 1", name="collection_is_one_row"),
+)
+
+# Those who may use the service. Revoked ones stay: once there was a key, nobody gets in without one.
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("sha256", String(64), nullable=False),  # of the whole key, which itself is kept nowhere
+    Column("created", UtcDateTime, nullable=False),
+    Column("revoked", UtcDateTime),
+    CheckConstraint("role IN ('reader', 'writer', 'admin')", name="keys_role"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    _growing_key(),
+    Column("id", String(32), nullable=False, unique=True),
+    Column("kind", String(30), nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("payload", JSON, nullable=False),
+    Column("total", BigInteger),
+    Column("done", BigInteger, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+    Column("detail", Text),
+    Column("created", UtcDateTime, nullable=False),
+    Column("started", UtcDateTime),
+    Column("finished", UtcDateTime),
+    CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="jobs_state"),
+    **_NEVER_REUSE,
+)
+
+job_failures = Table(
+    "job_failures",
+    metadata,
+    _growing_key(),
+    Column("job_id", String(32), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("code", String(50), nullable=False),
+    Column("detail", Text, nullable=False),
+    Index("job_failures_by_job", "job_id", "seq"),
+    **_NEVER_REUSE,
 )
 
 # Who may write into a database server's database; a SQLite file has a lock beside it. See `store.lock`.

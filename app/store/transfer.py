@@ -11,10 +11,11 @@ from app.errors import NotEmpty, StoreUnavailable
 from app.store.database import Database
 from app.store.tables import collection, metadata, ownership
 
-__all__ = ["copy_rows", "seal"]
+__all__ = ["check_empty", "copy_rows", "seal"]
 
 _SEALING = ("journal_mode = DELETE", "quick_check")
 _ROWS_AT_ONCE = 500  # 1.3 MB of features at D = 1280
+_TABLES = [table for table in metadata.sorted_tables if table is not ownership]
 
 
 def copy_rows(source: Database, target: Database) -> None:
@@ -23,18 +24,21 @@ def copy_rows(source: Database, target: Database) -> None:
     Which backbone the target's features come from does not count as content while it has none.
     Raises: NotEmpty, StoreUnavailable.
     """
-    tables = [table for table in metadata.sorted_tables if table is not ownership]
     with source.reading() as reading, target.writing() as writing:
+        _check_empty(writing)
         writing.execute(delete(collection))
-        for table in tables:
-            if writing.scalar(select(func.count()).select_from(table)):
-                raise NotEmpty(f"The database to restore into has rows in {table.name} already: give an empty one.")
-        for table in tables:
+        for table in _TABLES:
             rows = reading.execution_options(yield_per=_ROWS_AT_ONCE).execute(select(table))
             for block in rows.mappings().partitions():
                 writing.execute(insert(table), [dict(row) for row in block])
         if not target.is_sqlite:
-            _advance_sequences(writing, tables)
+            _advance_sequences(writing, _TABLES)
+
+
+def check_empty(target: Database) -> None:
+    """Ask first what `copy_rows` asks at its end. Raises: NotEmpty, StoreUnavailable."""
+    with target.reading() as reading:
+        _check_empty(reading)
 
 
 def seal(file: Path) -> None:
@@ -52,6 +56,15 @@ def seal(file: Path) -> None:
         raise StoreUnavailable(f"The database {file} could not be finished: {answers}, {left}.")
     with file.open("rb+") as opened:
         os.fsync(opened.fileno())
+
+
+def _check_empty(connection: Connection) -> None:
+    for table in _TABLES:
+        if table is not collection and connection.scalar(select(func.count()).select_from(table)):
+            raise NotEmpty(
+                f"The collection to restore into is not empty, there are {table.name} in its database: name another "
+                "data folder and database."
+            )
 
 
 def _advance_sequences(connection: Connection, tables: list[Table]) -> None:

@@ -3,6 +3,8 @@
 import hashlib
 import time
 import uuid
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,15 @@ NAME = hashlib.sha256(CONTENT).hexdigest()
 
 @pytest.fixture(params=["folder", "memory"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
-    return FsspecBlobs(tmp_path / "blobs" if request.param == "folder" else f"memory://{uuid.uuid4().hex}")
+    if request.param == "folder":
+        return opened(tmp_path / "blobs")
+    return FsspecBlobs(f"memory://{uuid.uuid4().hex}")
+
+
+def opened(folder: Path) -> FsspecBlobs:
+    blobs = FsspecBlobs(folder)
+    blobs.prepare(is_new=True)
+    return blobs
 
 
 def test_what_goes_in_comes_out(blobs: Blobs) -> None:
@@ -36,7 +46,7 @@ def test_deleted_is_gone_and_deleting_again_is_nothing(blobs: Blobs) -> None:
 
 
 def test_an_open_file_outlives_its_deletion(tmp_path: Path) -> None:
-    blobs = FsspecBlobs(tmp_path)
+    blobs = opened(tmp_path)
     blobs.put(NAME, CONTENT)
     with blobs.open(NAME) as file:
         blobs.delete(NAME)
@@ -44,14 +54,44 @@ def test_an_open_file_outlives_its_deletion(tmp_path: Path) -> None:
 
 
 def test_only_whole_files_stand_under_their_names(tmp_path: Path) -> None:
-    FsspecBlobs(tmp_path).put(NAME, CONTENT)
+    opened(tmp_path).put(NAME, CONTENT)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [NAME]
 
 
 def test_a_root_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(StoreUnavailable):
-        FsspecBlobs(tmp_path / "file").put(NAME, CONTENT)
+    blobs = FsspecBlobs(tmp_path / "file")
+    uses: list[Callable[[], None]] = [
+        partial(blobs.put, NAME, CONTENT),
+        blobs.ping,
+        partial(blobs.prepare, is_new=True),
+    ]
+    for use in uses:
+        with pytest.raises(StoreUnavailable):
+            use()
+
+
+@pytest.mark.parametrize("left", [None, "lost+found"])
+def test_a_root_that_is_gone_is_not_made_again(tmp_path: Path, left: str | None) -> None:
+    """Its disk may not be mounted, and what is put into the place where it was would be lost with its return."""
+    blobs = opened(tmp_path / "blobs")
+    blobs.put(NAME, CONTENT)
+    (tmp_path / "blobs").rename(tmp_path / "away")
+    if left:
+        (tmp_path / "blobs" / left).mkdir(parents=True)
+    FsspecBlobs(tmp_path / "blobs").prepare(is_new=False)  # as the next start does
+    for use in (partial(blobs.put, NAME, CONTENT), blobs.ping):
+        with pytest.raises(StoreUnavailable, match="its folder is gone"):
+            use()
+    assert (tmp_path / "blobs").exists() == bool(left)
+
+
+def test_a_root_of_an_earlier_version_is_marked_where_files_are_in_it(tmp_path: Path) -> None:
+    (tmp_path / "ab").mkdir()
+    blobs = FsspecBlobs(tmp_path)
+    blobs.prepare(is_new=False)
+    blobs.ping()
+    blobs.put(NAME, CONTENT)
 
 
 @pytest.mark.parametrize("root", ["nonsense://x", "zip://x", "zip://a::file:///no/such", "reference://x"])
@@ -88,7 +128,7 @@ def test_the_listing_is_what_lies_there(blobs: Blobs) -> None:
 
 
 def test_what_a_killed_writer_left_is_listed_and_removed(tmp_path: Path) -> None:
-    blobs = FsspecBlobs(tmp_path)
+    blobs = opened(tmp_path)
     blobs.put(NAME, CONTENT)
     partial = f".{NAME}.{uuid.uuid4().hex}.partial"
     (tmp_path / NAME[:2] / partial).write_bytes(b"half")

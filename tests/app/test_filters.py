@@ -54,6 +54,10 @@ def test_filters_let_through_what_agrees(
         f"image-{number}" for number, (category, metadata) in enumerate(stored) if agrees(category, metadata, where)
     ]
     assert [found.id for found in repository.images.page(100, where=where)] == expected
+    every = {found.seq: found.id for found in repository.images.page(100)}
+    assert sorted(every[seq] for seq in repository.images.matching(where).tolist()) == sorted(expected)
+    shown = repository.images.with_seqs([*every, max(every, default=0) + 1], where)
+    assert sorted(found.id for found in shown.values()) == sorted(expected)
 
 
 @pytest.mark.parametrize("metadata", [{"a": {"b": 1}}, {"a": [1]}, {"a": '{"b": 1}'}, {"a.b": 2}, {}])

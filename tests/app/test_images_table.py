@@ -3,17 +3,19 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
-from app.errors import UnknownImage
+from app.errors import StoreUnavailable, UnknownImage
 from app.ports import Repository
 from app.records import Fields, ImageFilter
 from app.store import tables
-from app.store.database import Database
+from app.store.database import Database, open_database
+from app.store.images import SqlImages
 from tests.app.records import IDENTITY, NOW, add_one, features, fill, image, run_in_threads
 
 
@@ -103,6 +105,23 @@ class TestImages:
         np.testing.assert_array_equal(block.features, np.stack([features(1), features(3)]))
         assert repository.images.features_of([]).features.shape == (0, 0)
 
+    def test_features_by_name(self, repository: Repository) -> None:
+        fill(repository, 4)
+        repository.images.delete("image-1")
+        names = ["image-3", "image-1", "ghost", "a\0b", "image-0"]
+        found = repository.images.named_features(names + [f"none-{number}" for number in range(1000)])
+        assert {name: seq for name, (seq, _) in found.items()} == {
+            name: repository.images.get(name).seq for name in ("image-0", "image-3")
+        }
+        np.testing.assert_array_equal(found["image-3"][1], features(3))
+        assert repository.images.named_features([]) == {}
+
+    def test_features_of_another_length_are_not_given_by_name(self, repository: Repository) -> None:
+        repository.claim_backbone(IDENTITY)
+        add_one(repository, image(1), features(1)[:-1])
+        with pytest.raises(StoreUnavailable, match="image-1"):
+            repository.images.named_features(["image-1"])
+
     def test_many_at_once(self, repository: Repository) -> None:
         fill(repository, 1)
         rows = [
@@ -126,6 +145,24 @@ class TestImages:
         keys = repository.images.keys()
         assert keys.seqs.tolist() == [1, 3, 4]
         assert keys.fingerprints.tolist() == [0, 0, 0xFEDCBA9876543210]
+
+    def test_keys_read_no_features(self, tmp_path: Path) -> None:
+        """Of SQLite, where they lie in the rows; PostgreSQL keeps them apart."""
+        asked: list[str] = []
+        with open_database(tmp_path / "test.db") as database:
+            event.listen(database.engine, "before_cursor_execute", lambda *all_of_it: asked.append(all_of_it[2]))
+            SqlImages(database).keys()
+            (query,) = (each for each in asked if "sha256" in each)
+            with database.engine.connect() as connection:
+                plan = str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", (1, 16)).all())
+        assert "COVERING INDEX" in plan
+
+    def test_seqs_after(self, repository: Repository) -> None:
+        fill(repository, 4)
+        seqs = repository.images.keys().seqs
+        repository.images.delete("image-2")
+        assert repository.images.seqs_after(int(seqs[0])).tolist() == [seqs[1], seqs[3]]
+        assert repository.images.seqs_after(int(seqs[3])).tolist() == []
 
     def test_which_bytes_are_there(self, repository: Repository) -> None:
         fill(repository, 2)

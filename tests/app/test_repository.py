@@ -19,9 +19,9 @@ class TestPairs:
         fill(repository, 2)
         similar, dissimilar = Pair("image-0", "image-1", True), Pair("image-1", "image-0", False)
         record = repository.pairs.record
-        assert record([similar], None, NOW) == RecordedPairs(1, 0)
-        assert record([similar, Pair("image-1", "image-0", True)], None, NOW) == RecordedPairs(0, 2)
-        assert record([dissimilar], "me", NOW) == RecordedPairs(1, 0)
+        assert record([similar], None, NOW) == RecordedPairs(1, 0, similar=1)
+        assert record([similar, Pair("image-1", "image-0", True)], None, NOW) == RecordedPairs(0, 2, similar=0)
+        assert record([dissimilar], "me", NOW) == RecordedPairs(1, 0, similar=0)
         assert list(repository.pairs.latest()) == [Pair("image-0", "image-1", False)]
         assert rows_of_pairs(database) == 2
 
@@ -72,20 +72,29 @@ class TestPairs:
         repository.images.delete("image-0")
         add_one(repository, image(0, sha256="e" * 64), features(9))
         assert list(repository.pairs.latest()) == []
-        assert repository.pairs.record([pair], None, NOW) == RecordedPairs(1, 0)
+        assert repository.pairs.record([pair], None, NOW) == RecordedPairs(1, 0, similar=1)
         assert list(repository.pairs.latest()) == [pair]
 
     def test_many_pairs_in_one_call_and_in_many_pages(self, repository: Repository) -> None:
         fill(repository, 80)
         pairs = [Pair(f"image-{i}", f"image-{j}", (i + j) % 2 == 0) for i in range(80) for j in range(i)]
-        assert repository.pairs.record(pairs, None, NOW) == RecordedPairs(len(pairs), 0)
-        assert repository.pairs.record(pairs, None, NOW) == RecordedPairs(0, len(pairs))
+        assert repository.pairs.record(pairs, None, NOW) == RecordedPairs(
+            len(pairs), 0, similar=sum(pair.similar for pair in pairs)
+        )
+        assert repository.pairs.record(pairs, None, NOW) == RecordedPairs(0, len(pairs), similar=0)
         exported = list(repository.pairs.latest())
         assert {pair.key: pair.similar for pair in exported} == {pair.key: pair.similar for pair in pairs}
         assert len(exported) == len(pairs) == repository.counts().pairs
 
 
 class TestQueries:
+    def test_features_of_queries_until_they_expire(self, repository: Repository) -> None:
+        for number in range(3):
+            repository.queries.add(query(number, NOW + timedelta(seconds=number)), features(number))
+        found = repository.queries.named_features(["q_2", "q_1", "ghost", "a\0b"], NOW + timedelta(seconds=1))
+        assert {name: each.tolist() for name, each in found.items()} == {"q_2": features(2).tolist()}
+        assert repository.queries.named_features([], NOW) == {}
+
     def test_purge_takes_the_expired_that_nobody_named(self, repository: Repository) -> None:
         fill(repository, 1)
         for number, lifetime_s in enumerate([1, 1, 1, 100]):

@@ -1,31 +1,22 @@
-"""What the service keeps and passes around: plain values without behaviour."""
+"""Images, what is said about them, and their features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "BlobName",
-    "Counts",
+    "Box",
     "FeatureBlock",
     "FeatureMatrix",
     "Fields",
-    "Hit",
     "ImageFilter",
-    "IndexRows",
-    "ModelRecord",
-    "NearDuplicate",
     "NewImage",
     "Picture",
     "Pixels",
-    "Places",
-    "QueryRecord",
-    "RecordedPairs",
     "Scalar",
     "StoredImage",
     "StoredKeys",
@@ -34,15 +25,6 @@ __all__ = [
 FeatureMatrix = npt.NDArray[np.float16]
 Pixels = npt.NDArray[np.float32]
 Scalar = str | int | float | bool | None
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where everything lies; `app.settings` says how to write them."""
-
-    data_dir: Path
-    database: str | Path
-    blobs: str | Path
 
 
 @dataclass(frozen=True)
@@ -91,6 +73,16 @@ class ImageFilter:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A part of an upright picture, in shares of its width and height."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True)
 class Picture:
     """A decoded upload, ready for the backbone."""
 
@@ -114,74 +106,3 @@ class StoredKeys:
 
     seqs: npt.NDArray[np.int64]  # (n,)
     fingerprints: npt.NDArray[np.uint64]  # (n,); the first 64 bits of each sha256
-
-
-@dataclass(frozen=True)
-class IndexRows:
-    """What an index holds; by the fingerprints of StoredKeys it can be told from another collection's."""
-
-    ids: npt.NDArray[np.int64]  # (n,)
-    fingerprints: npt.NDArray[np.uint64]  # (n,)
-    embeddings: npt.NDArray[np.float32]  # (n, d)
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One neighbour as the index knows it."""
-
-    id: int
-    squared_distance: float
-
-
-@dataclass(frozen=True)
-class NearDuplicate:
-    """Two images that are nearly the same to the model, as the index knows them; left < right."""
-
-    left: int
-    right: int
-    squared_distance: float
-
-
-@dataclass(frozen=True)
-class BlobName:
-    """Something that lies in the blob store."""
-
-    name: str  # of the file, without its folder
-    is_partial: bool  # left by a writer that was killed, or just being written
-    modified: float | None  # seconds since 1970, where the store knows it
-
-
-@dataclass(frozen=True)
-class QueryRecord:
-    """An uploaded query that feedback may name until it expires."""
-
-    id: str
-    created: datetime
-    expires: datetime
-
-
-@dataclass(frozen=True)
-class RecordedPairs:
-    """What became of the verdicts of one call."""
-
-    recorded: int  # rows added
-    unchanged: int  # verdicts that were the latest already
-
-
-@dataclass(frozen=True)
-class ModelRecord:
-    """A model in the database, without its bytes."""
-
-    version: str
-    manifest: Mapping[str, Any]
-    created: datetime
-    active: bool
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How much there is."""
-
-    images: int
-    queries: int
-    pairs: int  # pairs with a verdict that counts

@@ -1,0 +1,52 @@
+"""What the service keeps and passes around: plain values without behaviour."""
+
+from app.records.access import Anonymous, KeyRecord, Role
+from app.records.images import (
+    Box,
+    FeatureBlock,
+    FeatureMatrix,
+    Fields,
+    ImageFilter,
+    NewImage,
+    Picture,
+    Pixels,
+    Scalar,
+    StoredImage,
+    StoredKeys,
+)
+from app.records.index import Hit, IndexRows, NearDuplicate
+from app.records.jobs import JobFailure, JobProgress, JobRecord, JobState
+from app.records.learning import Counts, Extent, ModelRecord, QueryFeatures, QueryRecord, RecordedPairs
+from app.records.places import BlobName, Places
+
+__all__ = [
+    "Anonymous",
+    "BlobName",
+    "Box",
+    "Counts",
+    "Extent",
+    "FeatureBlock",
+    "FeatureMatrix",
+    "Fields",
+    "Hit",
+    "ImageFilter",
+    "IndexRows",
+    "JobFailure",
+    "JobProgress",
+    "JobRecord",
+    "JobState",
+    "KeyRecord",
+    "ModelRecord",
+    "NearDuplicate",
+    "NewImage",
+    "Picture",
+    "Pixels",
+    "Places",
+    "QueryFeatures",
+    "QueryRecord",
+    "RecordedPairs",
+    "Role",
+    "Scalar",
+    "StoredImage",
+    "StoredKeys",
+]

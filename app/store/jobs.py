@@ -1,0 +1,125 @@
+"""The tables of jobs and of what failed in them. Implements `app.ports.Jobs`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy.sql import ColumnElement
+
+from app.errors import UnknownJob, shown
+from app.records import JobFailure, JobProgress, JobRecord, JobState
+from app.store.database import Database
+from app.store.rows import blocks, can_be_stored
+from app.store.tables import job_failures, jobs
+
+__all__ = ["SqlJobs"]
+
+_FAILURES_AT_ONCE = 1000  # read together: no transaction stays open while a slow client reads
+_UNFINISHED = jobs.c.state.in_(("waiting", "running"))
+_NOTHING_DONE = asdict(JobProgress())
+
+
+class SqlJobs:
+    def __init__(self, database: Database):
+        self._database = database
+
+    def add(self, job_id: str, kind: str, payload: Mapping[str, Any], now: datetime) -> JobRecord:
+        row = {"id": job_id, "kind": kind, "state": "waiting", "payload": dict(payload), "created": now}
+        with self._database.writing() as connection:
+            connection.execute(insert(jobs).values(row | _NOTHING_DONE))
+            return _require(connection, job_id)
+
+    def get(self, job_id: str) -> JobRecord:
+        with self._database.reading() as connection:
+            return _require(connection, job_id)
+
+    def page(self, limit: int, *, after: int = 0) -> list[JobRecord]:
+        query = select(jobs).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        with self._database.reading() as connection:
+            return [_record(row) for row in connection.execute(query)]
+
+    def next(self) -> JobRecord | None:
+        with self._database.reading() as connection:
+            row = connection.execute(select(jobs).where(_UNFINISHED).order_by(jobs.c.seq).limit(1)).one_or_none()
+        return _record(row) if row else None
+
+    def unfinished(self, kind: str | None = None) -> set[str]:
+        query = select(jobs.c.id).where(_UNFINISHED)
+        with self._database.reading() as connection:
+            return set(connection.scalars(query if kind is None else query.where(jobs.c.kind == kind)))
+
+    def states(self, job_ids: Iterable[str]) -> dict[str, JobState]:
+        found: dict[str, JobState] = {}
+        with self._database.reading() as connection:
+            for block in blocks(filter(can_be_stored, job_ids)):
+                for row in connection.execute(select(jobs.c.id, jobs.c.state).where(jobs.c.id.in_(block))):
+                    found[row.id] = row.state
+        return found
+
+    def start(self, job_id: str, now: datetime) -> bool:
+        values = _NOTHING_DONE | {"state": "running", "started": now}
+        with self._database.writing() as connection:
+            is_there = bool(_update(connection, values, jobs.c.id == job_id, _UNFINISHED))
+            if is_there:
+                connection.execute(delete(job_failures).where(job_failures.c.job_id == job_id))
+            return is_there
+
+    def record(self, job_id: str, progress: JobProgress, failures: Sequence[JobFailure] = ()) -> bool:
+        with self._database.writing() as connection:
+            if not _update(connection, asdict(progress), jobs.c.id == job_id, jobs.c.state == "running"):
+                return False
+            if failures:
+                connection.execute(insert(job_failures), [asdict(each) | {"job_id": job_id} for each in failures])
+            return True
+
+    def finish(self, job_id: str, state: JobState, progress: JobProgress, now: datetime) -> None:
+        values = asdict(progress) | {"state": state, "finished": now}
+        was_done_all_the_same = (jobs.c.state == "cancelled") & (state == "done")
+        with self._database.writing() as connection:
+            _update(connection, values, jobs.c.id == job_id, or_(jobs.c.state == "running", was_done_all_the_same))
+
+    def cancel(self, job_id: str, now: datetime) -> JobRecord:
+        with self._database.writing() as connection:
+            _require(connection, job_id)
+            _update(connection, {"state": "cancelled", "finished": now}, jobs.c.id == job_id, _UNFINISHED)
+            return _require(connection, job_id)
+
+    def failures(self, job_id: str) -> Iterator[JobFailure]:
+        last = 0
+        while rows := self._failure_rows(job_id, last):
+            for row in rows:
+                yield JobFailure(row.name, row.code, row.detail)
+            last = rows[-1].seq
+
+    def delete_finished(self, before: datetime) -> list[str]:
+        old = select(jobs.c.id).where(~_UNFINISHED, jobs.c.finished < before)
+        with self._database.writing() as connection:
+            ids = list(connection.scalars(old.order_by(jobs.c.seq)))
+            connection.execute(delete(job_failures).where(job_failures.c.job_id.in_(old)))
+            connection.execute(delete(jobs).where(jobs.c.id.in_(old)))
+            return ids
+
+    def _failure_rows(self, job_id: str, after: int) -> Sequence[Row[Any]]:
+        wanted = (job_failures.c.job_id == job_id, job_failures.c.seq > after)
+        query = select(job_failures).where(*wanted).order_by(job_failures.c.seq).limit(_FAILURES_AT_ONCE)
+        with self._database.reading() as connection:
+            return connection.execute(query).all()
+
+
+def _update(connection: Connection, values: Mapping[str, Any], *wanted: ColumnElement[bool]) -> int:
+    return connection.execute(update(jobs).where(*wanted).values(**values)).rowcount
+
+
+def _require(connection: Connection, job_id: str) -> JobRecord:
+    """Raises: UnknownJob."""
+    wanted = jobs.c.id == (job_id if can_be_stored(job_id) else "")
+    row = connection.execute(select(jobs).where(wanted)).one_or_none()
+    if row is None:
+        raise UnknownJob(f"There is no job {shown(job_id)} (any more): GET /v1/jobs lists those there are.")
+    return _record(row)
+
+
+def _record(row: Row[Any]) -> JobRecord:
+    return JobRecord(**row._mapping)
