@@ -6,17 +6,27 @@
     |   |   `-- ReservedId     an image id in the form that we keep for queries
     |   |-- BadCursor          a page cursor that we did not give out
     |   |-- BadLimit           k or a page's length out of range
-    |   |-- BadSearch          neither an upload nor an image id, or both
+    |   |-- BadSearch          options that exclude each other, a box without area, a body of no kind
+    |   |-- FetchRefused       a URL that the service may not fetch
+    |   |-- FetchFailed        a URL that gave no picture's bytes
+    |   |-- TooManyFiles       more files than one call may bring
     |   `-- TooManyPairs       more verdicts than one call may bring
     |-- Unknown                the request names what is not there
     |   |-- UnknownImage       no image of that id (any more)
     |   |-- UnknownModel       no model of that version
+    |   |-- UnknownJob         no job of that id (any more)
+    |   |-- UnknownKey         no key of that id
     |   `-- UnknownReference   feedback about an id that is neither an image nor a query we still have
+    |-- Unauthenticated        no key, a wrong one, or one that was revoked
+    |-- Forbidden              the key's role does not reach that far
+    |-- TooManyRequests        over the limit of one key
+    |-- ImportsDisabled        there is no folder that import jobs may read
     |-- IdTaken                an image with that id and other bytes exists
     |-- DamagedSnapshot        what was kept of the index cannot be used; it is built anew
     |-- MissingFile            an image is in the database, its file is not, or not as it was, in the blob store
     |-- Unavailable            not now
     |   |-- NotReady           the service is starting or stopping
+    |   |-- Busy               the queue is full
     |   |-- NoActiveModel      there is no model to search with
     |   `-- StoreUnavailable   the database or the blob store does not answer
     `-- CannotStart            the service refuses to start
@@ -43,10 +53,15 @@ __all__ = [
     "BadSettings",
     "BadSource",
     "BrokenBackup",
+    "Busy",
     "CannotStart",
     "DamagedSnapshot",
     "DataFolderInUse",
+    "FetchFailed",
+    "FetchRefused",
+    "Forbidden",
     "IdTaken",
+    "ImportsDisabled",
     "MissingFile",
     "NewerDatabase",
     "NoActiveModel",
@@ -55,13 +70,25 @@ __all__ = [
     "OlderDatabase",
     "ReservedId",
     "StoreUnavailable",
+    "TooManyFiles",
     "TooManyPairs",
+    "TooManyRequests",
+    "Unauthenticated",
     "Unavailable",
     "Unknown",
     "UnknownImage",
+    "UnknownJob",
+    "UnknownKey",
     "UnknownModel",
     "UnknownReference",
 ]
+
+
+def shown(value: object) -> str:
+    """A value that a client chose, for a message, which goes into answers and logs: some of it, as ASCII."""
+    text = value if isinstance(value, str) else str(value)
+    short = text if len(text) <= 60 else text[:57] + "..."
+    return ascii(short) if isinstance(value, str) else short
 
 
 class AppError(Exception):
@@ -89,7 +116,19 @@ class BadLimit(BadRequest):
 
 
 class BadSearch(BadRequest):
-    """A search by neither an upload nor an image id, or by both."""
+    """Options that exclude each other, a box without area, or a body that is no search."""
+
+
+class FetchRefused(BadRequest):
+    """A URL that the service may not fetch: no allow-list, a host that is not on it, a private address."""
+
+
+class FetchFailed(BadRequest):
+    """A URL from which nothing came, too much, or too slowly."""
+
+
+class TooManyFiles(BadRequest):
+    """More files than one call may bring."""
 
 
 class TooManyPairs(BadRequest):
@@ -108,8 +147,36 @@ class UnknownModel(Unknown):
     """There is no model of that version."""
 
 
+class UnknownJob(Unknown):
+    """There is no job of that id, or not any more."""
+
+
+class UnknownKey(Unknown):
+    """There is no key of that id."""
+
+
 class UnknownReference(Unknown):
     """Feedback names an id that is neither an image nor a query that is still kept."""
+
+
+class Unauthenticated(AppError):
+    """A request without a key where one is needed, or with one that is wrong or revoked."""
+
+
+class Forbidden(AppError):
+    """The key's role does not reach that far."""
+
+
+class TooManyRequests(AppError):
+    """One key asks for more than it may at once or within a minute; `retry_after_s` says when it may again."""
+
+    def __init__(self, message: str, retry_after_s: int):
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ImportsDisabled(AppError):
+    """There is no folder that import jobs may read."""
 
 
 class IdTaken(AppError):
@@ -130,6 +197,10 @@ class Unavailable(AppError):
 
 class NotReady(Unavailable):
     """The service is starting or stopping."""
+
+
+class Busy(Unavailable):
+    """So many requests wait for the backbone, or so many jobs for their turn, that another one would wait too long."""
 
 
 class NoActiveModel(Unavailable):

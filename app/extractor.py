@@ -1,6 +1,8 @@
 """Image bytes -> features with the real backbone. Implements `app.ports.Extractor`."""
 
 import io
+import math
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -8,7 +10,7 @@ from threading import BoundedSemaphore
 
 from PIL import Image
 
-from app.records import FeatureMatrix, Picture
+from app.records import Box, FeatureMatrix, Picture
 from embedding.backbone import Backbone
 from embedding.image import ImageLimits, decode_image
 
@@ -43,16 +45,27 @@ class BackboneExtractor:
         self.max_bytes = limits.max_bytes
         self._thread = thread
         self._room = BoundedSemaphore(_PICTURES_IN_MEMORY)
+        self._waiting: dict[object, float] = {}  # since when, for each batch that is not done, the oldest first
 
-    def decode(self, data: bytes, *, thumbnail: bool = False) -> Picture:
+    def decode(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
         with self._room:
             image = decode_image(data, self._limits)
-            pixels, (width, height) = self._backbone.preprocess(image), image.size
+            part = image if crop is None else _cropped(image, crop)
+            pixels, (width, height) = self._backbone.preprocess(part), image.size
             return Picture(pixels, width, height, _thumbnail(image) if thumbnail else None)
 
     def features(self, pictures: Sequence[Picture]) -> FeatureMatrix:
         pixels = [picture.pixels for picture in pictures]
-        return self._thread.submit(self._backbone.features_of, pixels).result()
+        batch = object()
+        self._waiting[batch] = time.monotonic()
+        try:
+            return self._thread.submit(self._backbone.features_of, pixels).result()
+        finally:
+            del self._waiting[batch]
+
+    def waited_s(self) -> float:
+        # Copied in one step: batches come and go in other threads.
+        return max((time.monotonic() - since for since in list(self._waiting.values())), default=0.0)
 
 
 @contextmanager
@@ -62,6 +75,14 @@ def open_extractor(backbone: Backbone, limits: ImageLimits) -> Iterator[Backbone
         extractor = BackboneExtractor(backbone, limits, thread)
         extractor.features([extractor.decode(_ONE_PIXEL_GIF, thumbnail=True)])
         yield extractor
+
+
+def _cropped(image: Image.Image, box: Box) -> Image.Image:
+    """The pixels that the box touches, one at least."""
+    width, height = image.size
+    left, top = min(int(box.left * width), width - 1), min(int(box.top * height), height - 1)
+    right, bottom = math.ceil(box.right * width), math.ceil(box.bottom * height)
+    return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
 
 
 def _thumbnail(image: Image.Image) -> bytes:

@@ -5,14 +5,26 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app.api import feedback, health, images, models, reference, search
-from app.api.errors import add_error_handlers
+from app.api import batches, feedback, health, images, jobs, models, reference, search, training
+from app.api.access import Access
+from app.api.admission import Places
+from app.api.cors import Cors
+from app.api.described import show_examples
+from app.api.errors import PROBLEMS, add_error_handlers
 from app.api.guard import Guard
-from app.api.middleware import BodyLimit, NoSniff
-from app.api.schemas import Problem
+from app.api.headers import SafeHeaders
+from app.api.metrics import add_metrics
+from app.api.middleware import BodyLimit
+from app.api.readiness import Checks
+from app.api.request_ids import RequestIds
+from app.api.search_description import describe_search
+from app.api.surprises import Surprises
+from app.api.watching import RequestMetrics, Watched
 from app.housekeeper import housekeeping
+from app.metrics import PrometheusMeasures
 from app.parts import open_collection
 from app.settings import Settings
+from app.worker import working
 from embedding import __version__
 
 __all__ = ["create_app"]
@@ -27,25 +39,46 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
         docs_url=None,  # these two would have browsers load scripts from elsewhere; `app.api.reference` does not
         redoc_url=None,
-        responses={"4XX": {"model": Problem}, "5XX": {"model": Problem}},
+        redirect_slashes=False,  # a redirect is no problem document, and a client may lose its key or body on it
+        responses=PROBLEMS,
     )
     app.state.settings = settings
     app.state.collection = None
-    for routes in (images, search, feedback, models, health, reference):
+    app.state.places = Places(settings.queue_size)
+    app.state.is_stopping = lambda: False  # whoever runs the application may know better
+    app.state.measures = PrometheusMeasures()
+    app.state.access = Access(settings.anonymous, settings.requests_per_minute, settings.concurrent_requests)
+    for routes in (images, batches, search, feedback, models, jobs, training, health, reference):
         app.include_router(routes.router)
+    describe_search(app, settings.max_k)
+    show_examples(app)
     add_error_handlers(app)
-    app.add_middleware(BodyLimit, max_upload_bytes=settings.max_upload_bytes)
-    app.add_middleware(Guard, hosts=settings.hosts)
-    app.add_middleware(NoSniff)
+    _surround(app, settings, add_metrics(app, app.state.measures.registry))
     return app
+
+
+def _surround(app: FastAPI, settings: Settings, metrics: RequestMetrics) -> None:
+    """What every request goes through before it comes to a route; the last one here comes first."""
+    app.add_middleware(BodyLimit, max_upload_bytes=settings.max_upload_bytes, max_batch_bytes=settings.max_batch_bytes)
+    app.add_middleware(Surprises)
+    if settings.origins:
+        app.add_middleware(Cors, origins=settings.origins)
+    app.add_middleware(Guard, hosts=settings.hosts, origins=settings.origins)
+    app.add_middleware(SafeHeaders, shared=bool(settings.origins))
+    app.add_middleware(Watched, metrics=metrics)
+    app.add_middleware(RequestIds)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     # On the event loop although it takes seconds: nothing is served before it is done.
     settings: Settings = app.state.settings
-    with open_collection(settings) as collection, housekeeping(collection, settings.housekeeping_interval_s):
-        app.state.collection = collection
+    with (
+        open_collection(settings, listening=True, measures=app.state.measures) as collection,
+        housekeeping(collection, settings.housekeeping_interval_s),
+        working(collection),
+    ):
+        app.state.collection, app.state.checks = collection, Checks(collection)
         try:
             yield
         finally:

@@ -8,18 +8,22 @@ from datetime import timedelta
 from pathlib import Path
 
 from app.errors import DataFolderInUse
+from app.extraction import RequestExtraction
 from app.extractor import open_extractor
+from app.fetching import AllowListFetcher, NoFetcher
 from app.index.faiss_index import FaissIndex
 from app.index.snapshot import FileSnapshots
+from app.metrics import Unmeasured
 from app.operations.check import Finding, Subject, check
 from app.operations.repairing import repairs_of
-from app.ports import Repository
+from app.ports import Fetcher, Measures, Repository
 from app.services.activation import activate, model_to_start_with
 from app.services.collection import ActiveModel, Collection
 from app.services.duplicates import near_duplicates
 from app.services.housekeeping import YOUNG_S
 from app.services.indexing import save_snapshot
-from app.services.search import purge_queries
+from app.services.kept import purge_queries
+from app.services.keys import check_strangers
 from app.settings import Settings
 from app.store.opened import open_store, own_store
 from embedding.backbone import Backbone, load_backbone
@@ -31,15 +35,21 @@ __all__ = ["find_near_duplicates", "look_for_damage", "open_collection", "rebuil
 
 
 @contextmanager
-def open_collection(settings: Settings, *, activated: bool = True) -> Iterator[Collection]:
+def open_collection(
+    settings: Settings, *, activated: bool = True, listening: bool = False, measures: Measures | None = None
+) -> Iterator[Collection]:
     """Open everything in the order in which it can fail cheaply; close it in the opposite order.
 
+    listening: whether requests will come; then there must be a key if strangers could send them.
     activated: False makes no index, and looks neither at the model nor at the stored features: these may need a repair.
     Raises: CannotStart and its kinds, StoreUnavailable, BackboneUnavailable, ModelFileError and its kinds.
     """
+    measures = measures or Unmeasured()
     use_threads(settings.threads)
     limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
     with own_store(settings.places) as store:
+        if listening:
+            check_strangers(store.repository.keys, settings.host, settings.anonymous)
         model = model_to_start_with(store.repository, settings.model) if activated else None
         of_features = None if activated else store.repository.backbone()
         name = next((each.name for each in (model and model.backbone, of_features) if each), settings.backbone)
@@ -50,10 +60,16 @@ def open_collection(settings: Settings, *, activated: bool = True) -> Iterator[C
                 blobs=store.blobs,
                 file_deletion=store.file_deletion,
                 extractor=extractor,
+                extraction=RequestExtraction(extractor, measures),
+                fetcher=_fetcher(settings),
+                measures=measures,
                 new_index=FaissIndex,
                 snapshots=FileSnapshots(settings.snapshot),
                 max_k=settings.max_k,
                 query_retention=timedelta(seconds=settings.query_retention_s),
+                job_retention=timedelta(seconds=settings.job_retention_s),
+                spool=settings.spool,
+                import_dir=settings.import_dir,
             )
             purge_queries(collection)
             if model is not None:
@@ -93,7 +109,8 @@ def look_for_damage(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     with open_store(settings.places) as store:
         # While others add images, a file that was just written may be named in a moment.
         young_before = time.time() - YOUNG_S
-        subject = Subject(store.repository, store.blobs, FileSnapshots(settings.snapshot), young_before, quick)
+        snapshots = FileSnapshots(settings.snapshot)
+        subject = Subject(store.repository, store.blobs, snapshots, settings.spool, young_before, quick)
         yield from check(subject, repairs=None)
 
 
@@ -109,8 +126,14 @@ def repair_damage(settings: Settings, backup: Path | None, *, quick: bool) -> It
     with open_collection(settings, activated=False) as collection, collection.file_deletion.allowed() as allowed:
         if not allowed:
             raise DataFolderInUse("A backup of this collection is being made: repair it afterwards.")
-        subject = Subject(collection.repository, collection.blobs, collection.snapshots, math.inf, quick)
+        spool = collection.spool
+        subject = Subject(collection.repository, collection.blobs, collection.snapshots, spool, math.inf, quick)
         yield from check(subject, repairs_of(collection, backup))
+
+
+def _fetcher(settings: Settings) -> Fetcher:
+    hosts = settings.fetchable
+    return AllowListFetcher(hosts, settings.max_upload_bytes) if hosts else NoFetcher()
 
 
 def _backbone(settings: Settings, name: str, repository: Repository, model: Model | None) -> Backbone:

@@ -1,24 +1,29 @@
 """The service's settings: one table with name, default and help, read from SAMEKIND_ variables."""
 
 import difflib
-import ipaddress
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import BadSettings
-from app.records import Places
+from app.hosts import (
+    check_fetch_hosts,
+    check_names,
+    check_origins,
+    host_names,
+    is_every_address,
+    is_loopback,
+    origins_of,
+)
+from app.records import Anonymous, Places
 
 __all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
 
 PREFIX = "SAMEKIND_"
-
-_HOST_NAME = re.compile(r"\*|[a-z0-9._-]+|\[[0-9a-f:.]+\]|[0-9a-f]*:[0-9a-f:.]*:[0-9a-f:.]*")
 
 
 class Settings(BaseSettings):
@@ -27,7 +32,7 @@ class Settings(BaseSettings):
     # An empty variable is one that is not set: compose files cannot leave a variable out.
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
-    host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs allow_anonymous.")
+    host: str = Field("127.0.0.1", description="Address to listen on; any but loopback needs a key or allow_anonymous.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     data_dir: Path = Field(
         Path("samekind-data"), description="Folder of the database and the files; one process owns it."
@@ -46,7 +51,9 @@ class Settings(BaseSettings):
     backbone_weights: Path | None = Field(None, description="Weights file for the backbone; unset: its usual place.")
     device: str = Field("auto", description="Where the backbone runs: auto, cpu, cuda, mps.")
     allow_download: bool = Field(False, description="Whether missing weights may be fetched from the internet.")
-    allow_anonymous: bool = Field(False, description="Whether anyone who reaches the port may read, add and delete.")
+    allow_anonymous: bool = Field(
+        False, description="Whether anyone who reaches the port may do everything without a key."
+    )
     allowed_hosts: str = Field(
         "",
         description="Host names that requests may name, separated by commas, without ports, * for any; empty: "
@@ -60,7 +67,10 @@ class Settings(BaseSettings):
     max_pixels: int = Field(
         60_000_000, gt=0, le=178_956_970, description="Largest width x height that is accepted, in pixels."
     )
-    max_k: int = Field(1000, gt=0, le=10_000, description="Most neighbours that one search may ask for.")
+    max_batch_bytes: int = Field(256 * 2**20, ge=1024, description="Largest body of a batch of image files, in bytes.")
+    max_k: int = Field(
+        1000, gt=0, le=10_000, description="Most neighbours that one search may ask for, those passed over included."
+    )
     # Ten years at most: from much longer ones no date follows.
     query_retention_s: int = Field(
         7 * 24 * 3600,
@@ -75,35 +85,81 @@ class Settings(BaseSettings):
         le=365 * 24 * 3600,
         description="How often files that no image names are looked for and removed, in seconds; also at each start.",
     )
+    # Each waits with its file in memory; a batch with 1 MiB of it, the rest is on disk, and 16 files of all batches
+    # together are read at once. So this and 16 more, times max_upload_bytes, bounds what a crowd can take.
+    queue_size: int = Field(
+        64, gt=0, le=10_000, description="Most requests with pictures at once; further ones are answered 503."
+    )
+    requests_per_minute: int = Field(
+        0, ge=0, le=10_000_000, description="Most requests of one key within any minute; 0: as many as it likes."
+    )
+    concurrent_requests: int = Field(
+        0, ge=0, le=10_000, description="Most requests of one key at once; 0: as many as it likes."
+    )
+    cors_origins: str = Field(
+        "",
+        description="Origins whose pages may use the service, separated by commas, such as https://photos.example.com; "
+        "empty: none but its own.",
+    )
+    fetch_hosts: str = Field(
+        "",
+        description="Host names that searches may fetch pictures from, separated by commas; empty: none. Private "
+        "addresses never.",
+    )
+    import_dir: Path | None = Field(
+        None, description="Folder that import jobs may read pictures from; unset: there are no import jobs."
+    )
+    job_retention_s: int = Field(
+        7 * 24 * 3600, gt=0, le=10 * 365 * 24 * 3600, description="How long finished jobs can be asked for, in seconds."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="How log lines look: text for people, or json.")
     threads: int = Field(0, ge=0, le=256, description="CPU threads for feature extraction; 0: all cores.")
-
-    @model_validator(mode="after")
-    def _refuse_to_serve_strangers_by_accident(self) -> Self:
-        if not self.allow_anonymous and not _is_loopback(self.host):
-            raise ValueError(
-                f"host {self.host} can be reached from other machines and there are no keys: listen on 127.0.0.1, "
-                f"or set {PREFIX}ALLOW_ANONYMOUS=true if everyone who reaches it may read, add and delete"
-            )
-        return self
 
     @field_validator("allowed_hosts")
     @classmethod
     def _only_names(cls, allowed_hosts: str) -> str:
-        for name in _host_names(allowed_hosts):
-            if not _HOST_NAME.fullmatch(name):
-                raise ValueError(f"{name} is no host name: give example.org or [::1], without scheme, port and path")
+        check_names(allowed_hosts)
         return allowed_hosts
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _only_origins(cls, cors_origins: str) -> str:
+        check_origins(cors_origins)
+        return cors_origins
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins whose pages may use the service, as browsers write them: without the port that goes unsaid."""
+        return origins_of(self.cors_origins)
+
+    @field_validator("fetch_hosts")
+    @classmethod
+    def _only_names_of_hosts(cls, fetch_hosts: str) -> str:
+        check_fetch_hosts(fetch_hosts)
+        return fetch_hosts
+
+    @property
+    def fetchable(self) -> frozenset[str]:
+        """The host names that pictures may be fetched from, in lower case."""
+        return frozenset(host_names(self.fetch_hosts))
 
     @property
     def hosts(self) -> frozenset[str]:
         """The host names that requests may name: lower case, IPv6 addresses without brackets; "*" among them: any."""
         if self.allowed_hosts:
-            names = _host_names(self.allowed_hosts)
-        elif _is_every_address(self.host):
-            names = ["*"]  # it has as many names as the machine; allow_anonymous was needed to get here
+            names = host_names(self.allowed_hosts)
+        elif is_every_address(self.host):
+            names = ["*"]  # it has as many names as the machine; a key or allow_anonymous was needed to get here
         else:
             names = ["localhost", "127.0.0.1", "::1", self.host.lower()]
         return frozenset(name.strip("[]") for name in names)
+
+    @property
+    def anonymous(self) -> Anonymous:
+        """When somebody without a key may do everything."""
+        if self.allow_anonymous:
+            return "always"
+        return "while_no_key" if is_loopback(self.host) else "never"
 
     @property
     def database(self) -> str | Path:
@@ -119,6 +175,11 @@ class Settings(BaseSettings):
     def places(self) -> Places:
         """All three."""
         return Places(self.data_dir, self.database, self.blobs)
+
+    @property
+    def spool(self) -> Path:
+        """The folder of uploaded files that wait for their job."""
+        return self.data_dir.absolute() / "spool"
 
     @property
     def snapshot(self) -> Path:
@@ -144,26 +205,6 @@ def settings_table() -> list[tuple[str, str, str]]:
         (f"{PREFIX}{name.upper()}", _shown(field.default), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False  # a name: it may be anything
-
-
-def _is_every_address(host: str) -> bool:
-    try:
-        return not host or ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def _host_names(text: str) -> list[str]:
-    return [name.strip().lower() for name in text.split(",") if name.strip()]
 
 
 def _refuse_unknown_variables(environment: Iterable[str]) -> None:

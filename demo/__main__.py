@@ -12,14 +12,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from itertools import islice
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import httpx
 from tqdm import tqdm
 
+from app.client import Samekind, SamekindError, Upload
 from demo.drawing import CATEGORIES, draw_collection
 from trainer.dataset import Source, read_source
 from trainer.errors import TrainerError
@@ -27,7 +25,6 @@ from trainer.errors import TrainerError
 _IMAGES_PER_CATEGORY = 40
 _TEST_FRACTION = "0.25"  # of the images; the table is measured on them, the model never sees them
 _START_TIMEOUT_S = 180
-_UPLOADS_AT_ONCE = 4
 
 
 def main() -> int:
@@ -137,11 +134,9 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -
         if process.poll() is not None:
             last_lines = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
             raise SystemExit(f"demo: the service ended with code {process.returncode}:\n{last_lines}")
-        try:
-            if httpx.get(f"{url}/readyz").status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
+        with suppress(SamekindError), Samekind(url) as samekind:
+            samekind.ready()
+            return
         time.sleep(0.2)
     raise SystemExit(f"demo: the service was not ready within {_START_TIMEOUT_S} s")
 
@@ -149,27 +144,18 @@ def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str, log: Path) -
 def _upload(source: Source, url: str) -> None:
     """Send every image; those that the service has already come back as they are."""
     labelled = zip(source.paths, source.labels or [], strict=True)
-    refused: list[str] = []
-    with httpx.Client(base_url=url, timeout=120) as client, ThreadPoolExecutor(_UPLOADS_AT_ONCE) as pool:
-
-        def send(item: tuple[Path, str]) -> None:
-            path, category = item
-            answer = client.post("/v1/images", files={"file": path.read_bytes()}, data={"category": category})
-            if answer.status_code >= 400:
-                refused.append(f"{path}: {answer.json().get('detail', answer.text)}")
-
-        with tqdm(total=len(source.paths), desc="upload", unit="image") as progress:
-            while batch := list(islice(labelled, 16 * _UPLOADS_AT_ONCE)):
-                for _ in pool.map(send, batch):
-                    progress.update()
-    for line in refused:
-        print(f"left out: {line}")
+    uploads = [Upload(path, category=category) for path, category in labelled]
+    with Samekind(url, timeout=120) as samekind:
+        sent = tqdm(samekind.add_images(uploads), total=len(uploads), desc="upload", unit="image")
+        problems = [(path, item.problem) for path, item in zip(source.paths, sent, strict=True) if item.problem]
+    for path, problem in problems:
+        print(f"left out: {path}: {problem.detail}")
 
 
 def _explain(url: str, picture: Path) -> None:
     print(
         f"\nThe service is answering on {url} (its API page: {url}/docs). Try:\n\n"
-        f"  curl -F file=@'{picture}' '{url}/v1/search?k=5'\n\n"
+        f"  curl -F file=@'{picture}' -F k=5 '{url}/v1/search'\n\n"
         "Ctrl-C stops it.",
         flush=True,
     )

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from html import escape
@@ -25,6 +26,7 @@ h3 b { display: inline-block; min-width: 4.5rem; text-align: center; color: #fff
 table { border-collapse: collapse; width: 100%; font-size: .9rem; margin: .6rem 0 0 }
 th, td { text-align: left; vertical-align: top; border-top: 1px solid var(--line); padding: .3rem .8rem .3rem 0 }
 th { border: 0 } p { margin: .5rem 0 0 }
+pre { overflow: auto; background: var(--soft); border-radius: .25rem; padding: .4rem .6rem; margin: .5rem 0 0 }
 """
 _STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
 _HEADERS = {
@@ -51,9 +53,19 @@ def page(api: Mapping[str, Any]) -> str:
         + "".join(
             _endpoint(path, method, of) for path, methods in api["paths"].items() for method, of in methods.items()
         )
+        + _keys(api.get("components", {}).get("securitySchemes", {}))
         + "<h2>Schemas</h2>"
         + "".join(_schema(name, of) for name, of in schemas.items())
     )
+
+
+def _keys(schemes: Mapping[str, Any]) -> str:
+    texts = "".join(f"<p>{_prose(of.get('description', ''))}" for of in schemes.values())
+    return f"<h2>Keys</h2>{texts}" if texts else ""
+
+
+def _role(of: Mapping[str, Any]) -> str:
+    return f"<p>Role: <code>{escape(of['x-role'])}</code>" if "x-role" in of else ""
 
 
 def _endpoint(path: str, method: str, of: Mapping[str, Any]) -> str:
@@ -61,9 +73,16 @@ def _endpoint(path: str, method: str, of: Mapping[str, Any]) -> str:
     return (
         f"<section><h3><b class='{escape(method)}'>{escape(method.upper())}</b> <code>{escape(path)}</code> "
         f"{escape(of.get('summary', ''))}</h3><p>{_prose(of.get('description', ''))}"
+        + _role(of)
         + _table("parameter", [_parameter(each) for each in of.get("parameters", [])])
         + _table("body", [(escape(kind), _type(body.get("schema", {})), "") for kind, body in bodies.items()])
         + _table("answer", [_answer(status, each) for status, each in of.get("responses", {}).items()])
+        + "".join(_examples(f"{kind}:", body) for kind, body in bodies.items())
+        + "".join(
+            _examples(f"{status}:", content)
+            for status, each in of.get("responses", {}).items()
+            for content in each.get("content", {}).values()
+        )
         + "</section>"
     )
 
@@ -76,7 +95,8 @@ def _schema(name: str, of: Mapping[str, Any]) -> str:
     ]
     heading = f"<h3><b class=schema>JSON</b> <code>{escape(name)}</code></h3>"
     return (
-        f"<section id='{escape(name)}'>{heading}<p>{_prose(of.get('description', ''))}{_table('field', rows)}</section>"
+        f"<section id='{escape(name)}'>{heading}<p>{_prose(of.get('description', ''))}{_table('field', rows)}"
+        f"{_examples('Example:', of)}</section>"
     )
 
 
@@ -92,6 +112,18 @@ def _answer(status: str, of: Mapping[str, Any]) -> tuple[str, str, str]:
     return escape(status), ", ".join(types), _prose(of.get("description", ""))
 
 
+def _examples(heading: str, of: Mapping[str, Any]) -> str:
+    """The first example of a schema or a body; those of the schemas that a body refers to stand at these."""
+    named = of.get("examples", [])
+    values = [each["value"] for each in named.values()] if isinstance(named, Mapping) else named
+    shown = [of["example"]] if "example" in of else list(values)[:1]
+    return "".join(f"<p>{escape(heading)}<pre>{escape(_text(value))}</pre>" for value in shown)
+
+
+def _text(example: object) -> str:
+    return example if isinstance(example, str) else json.dumps(example, indent=2, ensure_ascii=False)
+
+
 def _name(name: str, required: bool) -> str:
     return f"<code>{escape(name)}</code>{' required' if required else ''}"
 
@@ -100,8 +132,8 @@ def _type(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f"<a href='#{name}'>{name}</a>"
-    if "anyOf" in schema:
-        return " or ".join(_type(each) for each in schema["anyOf"])
+    if choices := schema.get("anyOf") or schema.get("oneOf"):
+        return " or ".join(_type(each) for each in choices)
     if "items" in schema:
         return f"list of {_type(schema['items'])}"
     return escape(str(schema.get("contentMediaType", schema.get("format", schema.get("type", "")))))

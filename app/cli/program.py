@@ -5,9 +5,11 @@ import sys
 import typer
 
 from app.cli.collection import export, ingest, near_duplicates
+from app.cli.keys import keys
 from app.cli.serve import serve
 from app.cli.upkeep import backup, check, reindex, restore
 from app.errors import AppError
+from app.secrecy import masked
 from embedding import __version__
 from embedding.errors import EmbeddingError
 
@@ -15,10 +17,16 @@ __all__ = ["cli", "main"]
 
 _REFUSED = 2  # exit code: the settings, the data folder or the model file need a person
 
-cli = typer.Typer(no_args_is_help=True, add_completion=False, help="Finds pictures of the same kind.")
+cli = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,  # one of them may be a key
+    help="Finds pictures of the same kind.",
+)
 
 for _command in (serve, ingest, export, near_duplicates, backup, restore, check, reindex):
     cli.command()(_command)
+cli.add_typer(keys, name="keys")
 
 
 @cli.command()
@@ -42,5 +50,5 @@ def main() -> None:
     try:
         cli()
     except (AppError, EmbeddingError) as error:
-        typer.echo(f"samekind: {error}", err=True)
+        typer.echo(masked(f"samekind: {error}"), err=True)
         sys.exit(_REFUSED)

@@ -23,6 +23,7 @@ __all__ = ["serve"]
 _log = logging.getLogger(__name__)
 
 _DRAIN_S = 8  # for requests in flight when it is told to stop; container engines kill after 10
+_BREAK_OFF_S = 1  # for those that were broken off
 _MAX_HEADER_BYTES = 65_536  # of a request, its line included
 
 
@@ -43,11 +44,12 @@ def serve(
 def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
     import uvicorn
 
+    from app.logs import set_up_logs
     from app.main import create_app
+    from app.protocol import Protocol
     from embedding.process import keep_freed_memory
 
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s:     %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
+    set_up_logs(settings.log_format)
     keep_freed_memory()
     signal.signal(signal.SIGTERM, _leave)
     app = create_app(settings)
@@ -56,20 +58,41 @@ def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
         host=settings.host,
         port=settings.port,
         lifespan="off",
-        http="h11",  # httptools, which uvicorn prefers where it is installed, has no limit on headers
+        http=Protocol,  # on h11: httptools, which uvicorn prefers, has no limit on headers
+        ws="none",
+        # So many connections are taken before the first of them is counted, a few times over.
+        backlog=max(min(Protocol.most // 8, 1024), 1),
+        proxy_headers=False,  # nothing here asks who is behind a proxy
         h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
         timeout_graceful_shutdown=_DRAIN_S,
+        log_config=None,  # its lines look like all others
+        access_log=False,  # ours knows more
+        server_header=False,
     )
-    asyncio.run(_serve(app, uvicorn.Server(config), sockets))
+    server = uvicorn.Server(config)
+    app.state.is_stopping = lambda: server.should_exit
+    asyncio.run(_serve(app, server, sockets))
 
 
 async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.socket]) -> None:
+    from app.protocol import say_rarely_that_files_are_used_up
+
+    say_rarely_that_files_are_used_up(asyncio.get_running_loop())
     # The lifespan is run here, not by uvicorn, which would print a traceback where one line says it.
     async with app.router.lifespan_context(app):
         # uvicorn is silent about sockets that it did not open; those who connect now wait for it.
         for url in listen(sockets, server.config.backlog):
             _log.info("Samekind running on %s (Press CTRL+C to quit)", url)
-        await server.serve(sockets)
+        try:
+            await server.serve(sockets)
+        finally:
+            await _ended(server.server_state.tasks)
+
+
+async def _ended(requests: "set[asyncio.Task[None]]") -> None:
+    """uvicorn breaks off what is left after the drain and does not look back; parts close when nobody uses them."""
+    if requests:
+        await asyncio.wait(requests, timeout=_BREAK_OFF_S)
 
 
 def _leave(_signal: int, _frame: object) -> NoReturn:

@@ -27,7 +27,8 @@ def backup(
 
     with open_store(settings.places) as store:
         report = back_up(store, folder, verify=verify)
-    tell(f"Backed up {report.images:,} images into {folder}.{_gone(report.missing)}", report.missing)
+    said = f"Backed up {report.images:,} images into {folder}.{_gone(report.missing)}{_waiting(report.waiting)}"
+    tell(said, report.missing)
 
 
 def restore(
@@ -85,3 +86,9 @@ def reindex(data_dir: DataDir = None, model: ModelFile = None) -> None:
 
 def _gone(missing: Sequence[str]) -> str:
     return f" {len(missing):,} files were gone or damaged already." if missing else ""
+
+
+def _waiting(jobs: int) -> str:
+    return (
+        f" {jobs:,} jobs have yet to add uploaded files, which are not in it: back up again when done." if jobs else ""
+    )

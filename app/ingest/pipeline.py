@@ -5,28 +5,43 @@ look at its checksum, so a run that was killed goes on by being started again.
 """
 
 import hashlib
-import os
+import logging
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, TypeVar
 
-from app.errors import BadField
+from app.errors import BadField, ReservedId, StoreUnavailable, shown
 from app.ingest.sources import Item
 from app.services.adding import Prepared, Upload, checked, keep_files, prepare, store
 from app.services.collection import Collection
-from embedding.errors import BadImage
+from embedding.errors import BadFeatures, BrokenImage, ImageTooLarge, UnsupportedImage
+from embedding.process import cores
 
-__all__ = ["Outcome", "ingest"]
+__all__ = ["CODES", "Outcome", "ingest"]
 
 T = TypeVar("T")
 U = TypeVar("U")
 
+# What the API calls these; a test compares the two.
+CODES: Mapping[type[Exception], str] = {
+    BadField: "invalid_field",
+    ReservedId: "reserved_id",
+    UnsupportedImage: "unsupported_image",
+    BrokenImage: "broken_image",
+    ImageTooLarge: "image_too_large",
+    BadFeatures: "bad_features",
+}
+_ID_TAKEN, _UNREADABLE, _SURPRISE = "id_taken", "unreadable", "internal_error"
+
+_log = logging.getLogger(__name__)
+
 _LOOKED_UP = 256  # checksums that the database is asked for at once
-_BATCHES_AHEAD = 2  # prepared while one is extracted; each picture waits with its file's bytes
+_BATCHES_AHEAD = 2  # prepared while one is extracted; all three wait with their files' bytes, 48 pictures at most
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class Outcome:
     item: Item
     state: Literal["added", "there", "failed"]  # there: its bytes were in the collection already
     reason: str = ""  # of a failure
+    code: str = ""  # of a failure, for programs
 
 
 @dataclass(frozen=True)
@@ -46,52 +62,60 @@ class _Work:
     prepared: Prepared
 
 
-def ingest(collection: Collection, items: Iterable[Item]) -> Iterator[Outcome]:
+def ingest(
+    collection: Collection, items: Iterable[Item], stored: Callable[[Sequence[Outcome]], None] = lambda _: None
+) -> Iterator[Outcome]:
     """Add pictures; one outcome for each, in their order. What is reported as added is stored, like by a request.
 
-    Raises: StoreUnavailable, BadFeatures; then the run should be started again when the trouble is over.
+    stored: told of the outcomes of a batch as soon as it is stored, before anybody can leave off between them.
+    Raises: StoreUnavailable; then the run should be started again when the trouble is over.
     """
-    with ThreadPoolExecutor(_threads(), thread_name_prefix="ingest") as pool:
+    with _pool() as pool:
         digests = _ahead(pool, lambda item: _digest(item, collection.extractor.max_bytes), items, 2 * _LOOKED_UP)
         looked_up = _look_up(collection, digests)
         window = (_BATCHES_AHEAD + 1) * collection.extractor.batch_size
         prepared = _ahead(pool, lambda each: _prepared(collection, each), looked_up, window)
         while batch := list(islice(prepared, collection.extractor.batch_size)):
-            yield from _stored(collection, batch)
+            outcomes = _stored(collection, batch)
+            stored(outcomes)
+            yield from outcomes
 
 
-def _threads() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@contextmanager
+def _pool() -> Iterator[ThreadPoolExecutor]:
+    """Threads that, when the run is broken off, finish what they are at and nothing that waits."""
+    pool = ThreadPoolExecutor(cores(), thread_name_prefix="ingest")
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _ahead(pool: ThreadPoolExecutor, job: Callable[[T], U], items: Iterable[T], window: int) -> Iterator[U]:
     """The job's results in order; the pool works on at most `window` items before they are asked for."""
     waiting: deque[Future[U]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(job, item))
-            if len(waiting) > window:
-                yield waiting.popleft().result()
-        while waiting:
+    for item in items:
+        waiting.append(pool.submit(job, item))
+        if len(waiting) > window:
             yield waiting.popleft().result()
-    finally:
-        for future in waiting:  # of a run that was broken off
-            future.cancel()
+    while waiting:
+        yield waiting.popleft().result()
 
 
 def _digest(item: Item, max_bytes: int) -> tuple[Item, str] | Outcome:
     if item.problem:
-        return Outcome(item, "failed", item.problem)
+        return Outcome(item, "failed", item.problem, item.code)
     try:
         status = item.path.stat()
         if not stat.S_ISREG(status.st_mode):  # to open a pipe would wait for its other end
-            return Outcome(item, "failed", "is no file")
+            return Outcome(item, "failed", "is no file", _UNREADABLE)
         if status.st_size > max_bytes:
-            return Outcome(item, "failed", f"has {status.st_size:,} bytes, the limit is {max_bytes:,}")
+            reason = f"has {status.st_size:,} bytes, the limit is {max_bytes:,}"
+            return Outcome(item, "failed", reason, CODES[ImageTooLarge])
         with item.path.open("rb") as file:
             return item, hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError) as error:  # ValueError: a NUL or half a character in the name
-        return Outcome(item, "failed", f"cannot be read: {error}")
+        return _unreadable(item, error)
 
 
 def _look_up(
@@ -115,22 +139,60 @@ def _prepared(collection: Collection, each: tuple[Item, str] | Outcome) -> _Work
         data = item.path.read_bytes()
         sha256 = hashlib.sha256(data).hexdigest()  # not the one of before: the file may have changed
         prepared = prepare(collection.extractor, data, sha256, image_id, fields)
-    except (BadImage, BadField) as error:
-        return Outcome(item, "failed", str(error))
+        return _Work(item, keep_files(collection, prepared))
     except OSError as error:
-        return Outcome(item, "failed", f"cannot be read: {error}")
-    return _Work(item, keep_files(collection, prepared))
+        return _unreadable(item, error)
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        return _failure(item, error)
 
 
-def _stored(collection: Collection, batch: list[_Work | Outcome]) -> Iterator[Outcome]:
-    works = [each for each in batch if isinstance(each, _Work)]
-    features = collection.extractor.features([work.prepared.picture for work in works])
-    results = iter(store(collection, [work.prepared for work in works], features))
-    for each in batch:
-        yield each if isinstance(each, Outcome) else _outcome(each.item, next(results))
+def _stored(collection: Collection, batch: Sequence[_Work | Outcome]) -> list[Outcome]:
+    results = iter(_results(collection, [each for each in batch if isinstance(each, _Work)]))
+    return [each if isinstance(each, Outcome) else next(results) for each in batch]
+
+
+def _results(collection: Collection, works: Sequence[_Work]) -> list[Outcome]:
+    """Extract and store them; one that spoils a batch spoils it for no other."""
+    if not works:
+        return []
+    try:
+        features = collection.extractor.features([work.prepared.picture for work in works])
+        results = store(collection, [work.prepared for work in works], features)
+        return [_outcome(work.item, result) for work, result in zip(works, results, strict=True)]
+    except StoreUnavailable:
+        raise
+    except Exception as error:
+        if len(works) == 1:
+            collection.sweep_soon.set()  # its files have no row
+            return [_failure(works[0].item, error)]
+    return [outcome for work in works for outcome in _results(collection, [work])]
+
+
+def _failure(item: Item, error: Exception) -> Outcome:
+    code = next((CODES[kind] for kind in type(error).__mro__ if kind in CODES), None)
+    if code is not None:
+        return Outcome(item, "failed", str(error), code)
+    _log.error("unforeseen error with the picture %a", item.name, exc_info=error)
+    return Outcome(item, "failed", "something went wrong that should not have; the log has it", _SURPRISE)
+
+
+def _unreadable(item: Item, error: OSError | ValueError) -> Outcome:
+    """Raises: StoreUnavailable for trouble that may pass with a file that was taken in already."""
+    reason = f"cannot be read: {_without_path(error)}"
+    if item.is_kept and isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+        raise StoreUnavailable(f"An uploaded file {reason}.") from error
+    return Outcome(item, "failed", reason, _UNREADABLE)
 
 
 def _outcome(item: Item, result: tuple[object, bool] | None) -> Outcome:
     if result is None:
-        return Outcome(item, "failed", f"another picture has the id {item.id!r}: choose another, or delete that one")
+        reason = f"another picture has the id {shown(item.id)}: choose another, or delete that one"
+        return Outcome(item, "failed", reason, _ID_TAKEN)
     return Outcome(item, "added" if result[1] else "there")
+
+
+def _without_path(error: OSError | ValueError) -> str:
+    """The outcome has the name that the source gives; a path of this machine is nothing for clients."""
+    return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -35,6 +35,8 @@ class Item:
     category: str | None = None
     metadata: str | None = None  # JSON text
     problem: str | None = None  # why it cannot be added, if that shows already
+    code: str = "unreadable"  # of that problem, for programs
+    is_kept: bool = False  # by us, after an upload: that it cannot be read is our trouble, which may pass
 
 
 @dataclass(frozen=True)
@@ -46,50 +48,66 @@ class Source:
     passed_over: int = 0  # files in a folder that have no picture's name
 
 
-def read_source(argument: str, root: Path | None = None) -> Source:
-    """A folder, a CSV file, or "-". root: where paths of a CSV start. Raises: BadSource."""
+def read_source(
+    argument: str,
+    root: Path | None = None,
+    *,
+    name: str | None = None,
+    within: Path | None = None,
+    going_on: Callable[[], object] = lambda: None,
+) -> Source:
+    """A folder, a CSV file, or "-".
+
+    root: where paths of a CSV start. name: what messages call it, left out: its path. within: the folder, without
+    links, that linked folders must lie in; left out: links may lead anywhere. going_on: called for each file of a
+    folder while it is listed; what it raises ends that. Raises: BadSource.
+    """
     if argument == "-":
         with _readable("standard input"):
             text = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", newline="").read()
         return _of_csv(lambda: io.StringIO(text, newline=""), "standard input", root or Path())
     path = Path(argument)
     if path.is_dir():
-        return _of_folder(path)
+        return _of_folder(path, name or str(path), within, going_on)
     if not path.is_file():
-        raise BadSource(f"There is no file or folder {path}.")
+        raise BadSource(f"There is no file or folder {name or path}.")
     beside = path.with_suffix("")
     base = root or (beside if beside.is_dir() else path.parent)
-    return _of_csv(lambda: path.open(newline="", encoding="utf-8-sig"), str(path), base)
+    return _of_csv(lambda: path.open(newline="", encoding="utf-8-sig"), name or str(path), base)
 
 
-def _of_folder(root: Path) -> Source:
+def _of_folder(root: Path, name: str, within: Path | None, going_on: Callable[[], object]) -> Source:
     listed = other = 0
-    for path, problem in _files(root):
+    for path, problem in _files(root, within):
+        going_on()
         listed += problem is not None or _is_picture(path)
         other += problem is None and not _is_picture(path)
     if not listed:
-        raise BadSource(f"{root} holds no pictures (looked for {', '.join(sorted(FILE_SUFFIXES))}).")
-    return Source(lambda: _items_of_folder(root), listed, other)
+        raise BadSource(f"{name} holds no pictures (looked for {', '.join(sorted(FILE_SUFFIXES))}).")
+    return Source(lambda: _items_of_folder(root, within), listed, other)
 
 
-def _items_of_folder(root: Path) -> Iterator[Item]:
-    for path, problem in _files(root):
+def _items_of_folder(root: Path, within: Path | None) -> Iterator[Item]:
+    for path, problem in _files(root, within):
         if problem is not None or _is_picture(path):
             inside = path.relative_to(root)
             category = inside.parts[0] if len(inside.parts) > 1 else None
             yield Item(path, str(inside), category=category, problem=problem)
 
 
-def _files(root: Path) -> Iterator[tuple[Path, str | None]]:
+def _files(root: Path, within: Path | None) -> Iterator[tuple[Path, str | None]]:
     """Every file but hidden ones, in the same order each time, and folders that cannot be read with the reason.
 
-    Links are followed; a folder that is reached twice is read once.
+    Links are followed, but out of `within`; a folder that is reached twice is read once.
     """
     seen: set[tuple[int, int]] = set()
     waiting = [root]
     while waiting:
         folder = waiting.pop()
         try:
+            if within and not folder.resolve().is_relative_to(within):
+                yield folder, "is a link out of the folder for imports"
+                continue
             status = folder.stat()
             if (status.st_dev, status.st_ino) in seen:
                 continue

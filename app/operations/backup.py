@@ -3,22 +3,23 @@
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tqdm import tqdm
 
-from app.errors import MissingFile, NotEmpty
+from app.errors import MissingFile
 from app.operations.backup_folder import BackupFolder
 from app.operations.telling import writing_into
 from app.ports import Blobs
 from app.records import BlobName
+from app.services.batches import ADD
 from app.services.housekeeping import orphans
 from app.store.database import open_database
 from app.store.images import SqlImages
 from app.store.opened import Store
 from app.store.repository import SqlRepository
-from app.store.transfer import copy_rows, seal
+from app.store.transfer import check_empty, copy_rows, seal
 
 __all__ = ["Report", "back_up", "restore"]
 
@@ -29,12 +30,14 @@ class Report:
 
     images: int
     missing: Sequence[str]  # for each file that was gone or damaged: whose it is, and what is wrong
+    waiting: int = 0  # jobs that were to add uploaded files; a backup has no such files
 
 
 def back_up(store: Store, path: Path, *, verify: bool = False) -> Report:
     """Copy one state of the collection into a folder; a second time only what is new.
 
-    Until it is done the folder is the earlier backup. Images that are deleted meanwhile are in it, with their files.
+    Until it is done the folder is the earlier backup. Images that are deleted meanwhile are in it, with their files;
+    uploaded files that a job has yet to add are not.
     verify: read the files of an earlier backup again, and replace those that are damaged.
     Raises: NotEmpty, BrokenBackup, CannotStart, DataFolderInUse, StoreUnavailable.
     """
@@ -43,8 +46,9 @@ def back_up(store: Store, path: Path, *, verify: bool = False) -> Report:
         try:
             with store.file_deletion.paused(), open_database(database, f"The backup in {path}") as copy:
                 copy_rows(store.database, copy)
-                images = SqlRepository(copy).images
+                images, jobs = SqlRepository(copy).images, SqlRepository(copy).jobs
                 report = _copy_files(images, store.blobs, folder.blobs, verify=verify, what="backup")
+                report = replace(report, waiting=len(jobs.unfinished(ADD)))
                 old = _old_files(images, folder.blobs)
             seal(database)
             folder.finish(database, report.images, len(report.missing))
@@ -62,9 +66,7 @@ def restore(store: Store, path: Path) -> Report:
     """
     with writing_into(store.data_dir):
         folder, database = BackupFolder.opened(path)
-        counts = store.repository.counts()
-        if counts.images or counts.queries or store.repository.models.all():
-            raise NotEmpty("The collection to restore into is not empty: name another data folder and database.")
+        check_empty(store.database)
         with _copied(database, store.data_dir) as copied, open_database(copied) as rows:  # an older one is migrated
             images = SqlRepository(rows).images
             report = _copy_files(images, folder.blobs, store.blobs, verify=True, what="restore")

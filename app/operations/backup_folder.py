@@ -54,7 +54,7 @@ class BackupFolder:
     def prepared_for_writing(cls, path: Path) -> Iterator["BackupFolder"]:
         """A new folder, an empty one, or one of an earlier backup; nobody else writes into it while the block runs.
 
-        Raises: NotEmpty, BrokenBackup, DataFolderInUse.
+        Raises: NotEmpty, BrokenBackup, DataFolderInUse, StoreUnavailable.
         """
         folder = cls(path)
         if not folder._manifest.is_file():
@@ -64,6 +64,7 @@ class BackupFolder:
         try:
             with FileLock(path / "backup.lock").acquire(timeout=0):
                 folder.remove_other_databases()  # which refuses a newer program's backup
+                folder.blobs.prepare(is_new=True)
                 yield folder
         except Timeout as error:
             raise DataFolderInUse(f"Another backup into {path} is under way: wait for it.") from error

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -11,15 +12,17 @@ from tqdm import tqdm
 from app.errors import AppError, DamagedSnapshot, MissingFile
 from app.ports import Blobs, Repository, Snapshots
 from app.records import IndexRows, StoredImage
+from app.services.batches import ADD
 from app.services.housekeeping import orphans
 from app.services.indexing import agreeing
+from app.services.spool import spooled_jobs
 from embedding.errors import EmbeddingError
 from embedding.metric import Metric
 from embedding.model_file import model_from_bytes
 
 __all__ = ["Finding", "Kind", "Repairs", "Subject", "check"]
 
-Kind = Literal["database", "model", "pairs", "features", "original", "thumbnail", "orphan", "index"]
+Kind = Literal["database", "model", "pairs", "features", "original", "thumbnail", "orphan", "job", "index"]
 
 _SAMPLE = 1000  # embeddings of the snapshot that are computed again
 _RELATIVE, _ABSOLUTE = 1e-4, 1e-6  # sums of D float32 products may be made in another order
@@ -31,6 +34,7 @@ class Repairs:
 
     extract_again: Callable[[str], None]  # features of an image, from its original
     make_thumbnail: Callable[[StoredImage], object]
+    cancel_job: Callable[[str], object]
     fetch_original: Callable[[str], bool]  # from a backup, by its sha256; False: it is not there either
 
 
@@ -50,6 +54,7 @@ class Subject:
     repository: Repository
     blobs: Blobs
     snapshots: Snapshots
+    spool: Path  # uploaded files that jobs are yet to add
     young_before: float
     quick: bool  # leave out what reads every file
 
@@ -65,6 +70,7 @@ def check(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
     yield from _features(subject, repairs)
     yield from _files(subject, repairs)
     yield from _orphans(subject, repairs)
+    yield from _jobs(subject, repairs)
     yield from _snapshot(subject, repairs)
 
 
@@ -125,6 +131,14 @@ def _orphans(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
             if repairs:
                 subject.blobs.delete_partial(name)
             yield Finding("orphan", f"the file {name} was never finished", repairs is not None)
+
+
+def _jobs(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
+    jobs = subject.repository.jobs
+    without = jobs.unfinished(ADD) - set(spooled_jobs(subject.spool))
+    for job_id in without & jobs.unfinished(ADD):  # not done meanwhile
+        cancel = partial(repairs.cancel_job, job_id) if repairs else None
+        yield _repaired("job", f"job {job_id} is to add uploaded files, which are gone", cancel)
 
 
 def _snapshot(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:

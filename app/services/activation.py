@@ -1,17 +1,55 @@
-"""Which model the collection is searched with."""
+"""Which model the collection is searched with.
 
+Another one takes over while the service answers: its index is made beside the one in use, from the stored features,
+with nobody waiting; then, with changes held up for a moment, it is given what was added and rid of what was deleted
+meanwhile, and takes the other's place. Only what changed is looked at in that moment, not the whole collection. A
+search takes model and index together, so its neighbours are of the model that its answer names.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from app.errors import StoreUnavailable
 from app.ports import Repository
+from app.records import JobRecord
 from app.services.collection import ActiveModel, Collection
-from app.services.indexing import fill
+from app.services.indexing import Looked, bring_up, catch_up, fill, save_snapshot
+from app.services.jobs import add_job
+from app.services.models import check_model
 from embedding.metric import Metric
 from embedding.model_file import Model, load_model, model_from_bytes
 
-__all__ = ["activate", "model_to_start_with"]
+__all__ = [
+    "ACTIVATE",
+    "REINDEX",
+    "Watcher",
+    "activate",
+    "activate_version",
+    "model_to_start_with",
+    "rebuild",
+    "start_activation",
+    "start_reindex",
+]
+
+ACTIVATE, REINDEX = "activate", "reindex"  # kinds of jobs
+
+_log = logging.getLogger(__name__)
+
+_FEW = 256  # changes that may be left for the moment in which others are held up: they take about 20 ms
+_LOOKS = 8  # that leave more than these few; then so much is added all the time that another would be no better
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """Who is told how it goes. What one of these raises ends the work, and the model that was active stays so."""
+
+    indexed: Callable[[int], None] = lambda _count: None  # told how many images the new index holds
+    may_take_over: Callable[[], None] = lambda: None  # asked once, at the last moment
 
 
 def model_to_start_with(repository: Repository, path: Path | None) -> Model | None:
@@ -22,7 +60,7 @@ def model_to_start_with(repository: Repository, path: Path | None) -> Model | No
     if path is not None:
         return load_model(path)
     version = repository.models.active_version()
-    return model_from_bytes(repository.models.artifact(version), f"model {version}") if version else None
+    return _stored(repository, version) if version else None
 
 
 def activate(collection: Collection, model: Model) -> None:
@@ -30,14 +68,74 @@ def activate(collection: Collection, model: Model) -> None:
 
     Raises: BadFeatures, StoreUnavailable; then the model that was active stays so.
     """
-    version, models = model.version, collection.repository.models
-    models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
+    version = model.version
+    collection.repository.models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
+    _take_over(collection, model, Watcher(), from_snapshot=True)
+
+
+def start_activation(collection: Collection, version: str) -> JobRecord:
+    """Have a stored model take over. Raises: UnknownModel, BrokenModelFile, ModelMismatch."""
+    collection.repository.models.get(version)
+    check_model(collection, _stored(collection.repository, version))
+    return add_job(collection, ACTIVATE, {"version": version})
+
+
+def activate_version(collection: Collection, version: str, watcher: Watcher) -> bool:
+    """The work of it; False: that model is active already, and nothing was done. Raises: as `activate`."""
+    if collection.active and collection.active.version == version:
+        return False
+    model = _stored(collection.repository, version)
+    check_model(collection, model)
+    _take_over(collection, model, watcher, from_snapshot=True)
+    return True
+
+
+def start_reindex(collection: Collection) -> JobRecord:
+    """Have the index built anew. Raises: NoActiveModel."""
+    collection.require_active()
+    return add_job(collection, REINDEX, {})
+
+
+def rebuild(collection: Collection, watcher: Watcher) -> None:
+    """The work of it: embed every image again, whatever index and snapshot say. Raises: NoActiveModel, BadFeatures."""
+    _take_over(collection, collection.require_active().model, watcher, from_snapshot=False)
+    try:
+        save_snapshot(collection)
+    except StoreUnavailable as error:
+        _log.warning("The new index could not be kept, housekeeping will try again: %s", error)
+
+
+def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_snapshot: bool) -> None:
     _warm_up(model.metric)
+    version = model.version
     active = ActiveModel(version, model, collection.new_index(model.metric.embedding_dim, version))
-    with collection.change:
+    if from_snapshot:
         fill(collection.repository, collection.snapshots, active)
-        models.activate(version)
+    last = _looked(collection, active, watcher).last
+    with collection.change:
+        if len(collection.deleted) == collection.deleted.maxlen:  # it may have forgotten some
+            bring_up(collection.repository, active, watcher.indexed)
+        else:
+            catch_up(collection.repository, active, last, collection.deleted)
+        watcher.indexed(len(active.index))
+        watcher.may_take_over()
+        collection.repository.models.activate(version)
         collection.active = active
+
+
+def _looked(collection: Collection, active: ActiveModel, watcher: Watcher) -> Looked:
+    """Look at all images with nobody waiting, until only a few are left that came or went during the last look."""
+    for _ in range(_LOOKS):
+        collection.deleted.clear()  # before looking: what is deleted from now on, the look may have seen
+        looked = bring_up(collection.repository, active, watcher.indexed)
+        if looked.changes <= _FEW:
+            break
+    return looked
+
+
+def _stored(repository: Repository, version: str) -> Model:
+    """Raises: UnknownModel, ModelFileError and its kinds if its bytes were damaged."""
+    return model_from_bytes(repository.models.artifact(version), f"model {version}")
 
 
 def _warm_up(metric: Metric) -> None:

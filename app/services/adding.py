@@ -14,8 +14,9 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+from anyio.to_thread import run_sync
 
-from app.errors import IdTaken, StoreUnavailable
+from app.errors import IdTaken, StoreUnavailable, shown
 from app.ports import Extractor
 from app.records import FeatureMatrix, Fields, NewImage, Picture, StoredImage
 from app.services.collection import ActiveModel, Collection
@@ -47,22 +48,25 @@ class Prepared:
     file_deletions: int | None = None
 
 
-def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage, bool]:
+async def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage, bool]:
     """Store an image and make it findable; True: it is new, False: its bytes were there, and nothing was changed.
 
     When this returns, a crash loses nothing of it. If the bytes were there but their file is gone or damaged, it is
-    whole again.
+    whole again. Whoever is cancelled while it is stored has it stored: that is not broken off halfway.
 
     Raises: BadField, ReservedId, BadImage and its kinds, BadFeatures, IdTaken, StoreUnavailable. None leaves a row.
     """
-    sha256 = hashlib.sha256(upload.data).hexdigest()
-    image_id, fields = checked(upload)
-    if existing := existing_image(collection, sha256, upload.data):
+    (image_id, fields), sha256 = await run_sync(lambda: (checked(upload), hashlib.sha256(upload.data).hexdigest()))
+    if existing := await run_sync(existing_image, collection, sha256, upload.data):
         return existing, False
-    prepared = prepare(collection.extractor, upload.data, sha256, image_id, fields)
-    (added,) = store(collection, [prepared], collection.extractor.features([prepared.picture]))
+    picture = await collection.extraction.decoded(upload.data, thumbnail=True)
+    prepared = _prepared(picture, upload.data, sha256, image_id, fields)
+    features = await collection.extraction.features(picture)
+    (added,) = await run_sync(store, collection, [prepared], features[np.newaxis])
     if added is None:
-        raise IdTaken(f"An image with the id {image_id!r} and other bytes exists: choose another, or delete it first.")
+        raise IdTaken(
+            f"An image with the id {shown(image_id)} and other bytes exists: choose another, or delete it first."
+        )
     return added
 
 
@@ -79,7 +83,10 @@ def existing_image(collection: Collection, sha256: str, data: bytes) -> StoredIm
 
 def prepare(extractor: Extractor, data: bytes, sha256: str, image_id: str, fields: Fields) -> Prepared:
     """Decode a picture; may run in several threads. Raises: BadImage and its kinds."""
-    picture = extractor.decode(data, thumbnail=True)
+    return _prepared(extractor.decode(data, thumbnail=True), data, sha256, image_id, fields)
+
+
+def _prepared(picture: Picture, data: bytes, sha256: str, image_id: str, fields: Fields) -> Prepared:
     thumbnail = picture.thumbnail or b""
     image = NewImage(
         id=image_id,
@@ -116,7 +123,7 @@ def store(
     For each: the image, and whether it is new or its bytes were there; None if its id belongs to other bytes.
     Raises: BadFeatures, StoreUnavailable; then none of them is stored.
     """
-    with _swept_after_trouble(collection):
+    with _swept_after_trouble(collection), collection.measures.timed("store"):
         return _store(collection, prepared, features)
 
 
@@ -124,7 +131,7 @@ def _store(
     collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix
 ) -> list[tuple[StoredImage, bool] | None]:
     active = collection.active
-    embeddings = _embeddings(active, features)  # before anything is kept: it may fail
+    embeddings = _embeddings(collection, active, features)  # before anything is kept: it may fail
     kept = [keep_files(collection, each) for each in prepared]
     with collection.change:
         for each in kept:
@@ -132,7 +139,7 @@ def _store(
                 _put_files(collection, each)  # again: one of these may have been its file
         if collection.active is not active:  # another model took over meanwhile
             active = collection.active
-            embeddings = _embeddings(active, features)
+            embeddings = _embeddings(collection, active, features)
         rows = [(each.image, row) for each, row in zip(prepared, features, strict=True)]
         outcomes = collection.repository.images.add_many(rows)
         new = [i for i, outcome in enumerate(outcomes) if outcome and outcome[1]]
@@ -168,6 +175,11 @@ def _put_files(collection: Collection, prepared: Prepared) -> None:
         collection.blobs.put(prepared.image.thumbnail, prepared.picture.thumbnail)
 
 
-def _embeddings(active: ActiveModel | None, features: FeatureMatrix) -> npt.NDArray[np.float32] | None:
+def _embeddings(
+    collection: Collection, active: ActiveModel | None, features: FeatureMatrix
+) -> npt.NDArray[np.float32] | None:
     """(n, d), if there is a model. Raises: BadFeatures."""
-    return active.embed(features) if active else None
+    if active is None:
+        return None
+    with collection.measures.timed("project"):
+        return active.embed(features)

@@ -1,16 +1,29 @@
 """The collection: the parts that hold its pictures, and the model it is searched with."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 from threading import Event, Lock
 
 import numpy as np
 import numpy.typing as npt
 
 from app.errors import NoActiveModel
-from app.ports import Blobs, Extractor, FileDeletion, NewIndex, Repository, Snapshots, VectorIndex
+from app.ports import (
+    Blobs,
+    Extraction,
+    Extractor,
+    Fetcher,
+    FileDeletion,
+    Measures,
+    NewIndex,
+    Repository,
+    Snapshots,
+    VectorIndex,
+)
 from app.records import FeatureMatrix
 from embedding.errors import BadFeatures
 from embedding.model_file import Model
@@ -46,18 +59,28 @@ class Collection:
     repository: Repository
     blobs: Blobs
     file_deletion: FileDeletion
-    extractor: Extractor
+    extractor: Extractor  # for work in batches
+    extraction: Extraction  # for requests
+    fetcher: Fetcher
+    measures: Measures
     new_index: NewIndex
     snapshots: Snapshots
     max_k: int
     query_retention: timedelta
+    job_retention: timedelta
+    spool: Path  # where uploaded files wait for the job that adds them
+    import_dir: Path | None  # what imports may read
     active: ActiveModel | None = None
     # Held while database, blobs and index change together: without it a delete could slip between the commit and the
     # index of an add (a ghost in the index), or between its blob and its commit (an image without a file).
     change: Lock = field(default_factory=Lock)
+    # Seqs of images whose deletion is committed, the latest: for an index that is made meanwhile.
+    deleted: deque[int] = field(default_factory=lambda: deque(maxlen=10_000))
     file_deletions: int = 0  # how many files were deleted; changes while `change` is held
     # Set where a file could not be deleted with its image: a sweep should come before its time.
     sweep_soon: Event = field(default_factory=Event)
+    # Set where a job was added: who does them need not look for one all the time.
+    job_added: Event = field(default_factory=Event)
 
     _searches: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -69,7 +92,8 @@ class Collection:
         """Raises: NoActiveModel."""
         if self.active is None:
             raise NoActiveModel(
-                "No model is active, so there is nothing to search with: train one and start with SAMEKIND_MODEL set "
-                "to the model file. Images can be added already."
+                "No model is active, so there is nothing to search with: train one, then send it to "
+                "POST /v1/models and activate it, or start with SAMEKIND_MODEL set to the model file. Images can be "
+                "added already."
             )
         return self.active

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from app.errors import TooManyPairs
+from app.errors import TooManyPairs, shown
 from app.records import RecordedPairs
 from app.services.collection import Collection
 from app.services.fields import check_text
@@ -32,9 +32,12 @@ def record_feedback(collection: Collection, pairs: Sequence[Pair], source: str |
     if both := contradictions(pairs):
         left, right = min(both)
         raise BadPairs(
-            f"{left!r} and {right!r} are called similar and dissimilar in one call: decide. Nothing was recorded."
+            f"{shown(left)} and {shown(right)} are called similar and dissimilar in one call: decide. "
+            "Nothing was recorded."
         )
-    return collection.repository.pairs.record(pairs, check_text("source", source), datetime.now(UTC))
+    recorded = collection.repository.pairs.record(pairs, check_text("source", source), datetime.now(UTC))
+    collection.measures.recorded_verdicts(recorded.similar, recorded.recorded - recorded.similar)
+    return recorded
 
 
 def export_pairs(collection: Collection) -> Iterator[Pair]:

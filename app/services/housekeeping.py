@@ -1,4 +1,4 @@
-"""What has to be done once in a while: files that nobody names, expired queries, the index snapshot."""
+"""What has to be done once in a while: files that nobody names, expired queries, old jobs, the index snapshot."""
 
 import logging
 import math
@@ -10,7 +10,8 @@ from app.ports import Images
 from app.records import BlobName
 from app.services.collection import Collection
 from app.services.indexing import reconcile, save_snapshot
-from app.services.search import purge_queries
+from app.services.jobs import forget_old_jobs
+from app.services.kept import purge_queries
 
 __all__ = ["YOUNG_S", "Swept", "keep_house", "orphans", "sweep"]
 
@@ -38,6 +39,7 @@ def keep_house(collection: Collection, started: float, stopped: Callable[[], boo
     if swept and (swept.files or swept.partial):
         _log.info("Removed %s files that no image names and %s unfinished ones.", swept.files, swept.partial)
     purge_queries(collection)
+    forget_old_jobs(collection)
     if collection.active:
         reconcile(collection, collection.active)
         save_snapshot(collection)  # its former one may hold embeddings of images that were deleted

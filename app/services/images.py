@@ -7,14 +7,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from app.errors import BadField, BadLimit
+from app.errors import BadField, BadLimit, shown
 from app.records import Fields, ImageFilter, StoredImage
 from app.services.collection import Collection
 from app.services.cursor import decode_cursor, encode_cursor
 from app.services.fields import check_metadata, check_text, filter_from
 from app.services.files import delete_files
 
-__all__ = ["MAX_PAGE", "Page", "delete_image", "get_image", "list_images", "open_file", "update_image"]
+__all__ = ["MAX_PAGE", "Page", "delete_image", "get_image", "list_images", "open_file", "read_file", "update_image"]
 
 MAX_PAGE = 1000  # images in one answer of a listing, about half a megabyte of JSON
 
@@ -39,6 +39,13 @@ def open_file(collection: Collection, image_id: str) -> tuple[StoredImage, Binar
     return image, collection.blobs.open(image.sha256)
 
 
+def read_file(collection: Collection, image_id: str) -> bytes:
+    """Its original bytes. Raises: as `open_file`."""
+    _, file = open_file(collection, image_id)
+    with file:
+        return file.read()
+
+
 def list_images(
     collection: Collection, limit: int, cursor: str | None, category: str | None, metadata: str | None = None
 ) -> Page:
@@ -48,7 +55,7 @@ def list_images(
     Raises: BadLimit, BadCursor, BadField.
     """
     if not 1 <= limit <= MAX_PAGE:
-        raise BadLimit(f"limit must be 1 to {MAX_PAGE}, got {limit}.")
+        raise BadLimit(f"limit must be 1 to {MAX_PAGE}, got {shown(limit)}.")
     after = decode_cursor(cursor) if cursor else 0
     where = ImageFilter(check_text("category", category), filter_from(metadata))
     images = collection.repository.images.page(limit + 1, after=after, where=where)
@@ -81,6 +88,7 @@ def delete_image(collection: Collection, image_id: str) -> None:
     """
     with collection.change:
         image = collection.repository.images.delete(image_id)
+        collection.deleted.append(image.seq)
         if collection.active:
             collection.active.index.remove(np.array([image.seq], np.int64))
         delete_files(collection, image.files)

@@ -1,6 +1,8 @@
 """The index and the database agree: brought together at start, compared again by housekeeping."""
 
 import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,7 @@ from app.ports import Repository, Snapshots
 from app.records import IndexRows, StoredKeys
 from app.services.collection import ActiveModel, Collection
 
-__all__ = ["agreeing", "fill", "reconcile", "save_snapshot"]
+__all__ = ["Looked", "agreeing", "bring_up", "catch_up", "fill", "reconcile", "save_snapshot"]
 
 _log = logging.getLogger(__name__)
 
@@ -18,17 +20,44 @@ _BLOCK_ROWS = 4096  # images that are embedded at once: 10 MB of float16 feature
 _FEW = 10_000  # images that are read one by one; above, reading the table from end to end is faster
 
 
-def fill(repository: Repository, snapshots: Snapshots, active: ActiveModel) -> None:
-    """Put every image into an empty index: from the snapshot what is right in it, the rest embedded.
+class Looked(NamedTuple):
+    """What a look at all images came to."""
 
-    Call with `change` held, or before anybody else has the index.
+    changes: int  # images that were added to the index or removed from it
+    last: int  # the greatest seq that there was
+
+
+def fill(repository: Repository, snapshots: Snapshots, active: ActiveModel) -> None:
+    """Put into an empty index what is right in the snapshot; `bring_up` adds the rest.
+
+    Raises: StoreUnavailable.
+    """
+    if rows := _snapshot(snapshots, active):
+        right = agreeing(rows, repository.images.keys())
+        active.index.add(rows.ids[right], rows.embeddings[right])
+
+
+def bring_up(repository: Repository, active: ActiveModel, indexed: Callable[[int], None]) -> Looked:
+    """Remove from an index what is not in the database and add what is.
+
+    Call with `change` held, or before anybody else has the index; then it may be behind again when this returns.
+    indexed: told how many images the index holds, between blocks of them; what it raises ends the work.
     Raises: BadFeatures, StoreUnavailable.
     """
-    keys = repository.images.keys()
-    if rows := _snapshot(snapshots, active):
-        right = agreeing(rows, keys)
-        active.index.add(rows.ids[right], rows.embeddings[right])
-    _add_missing(repository, active, keys.seqs)
+    seqs = repository.images.keys().seqs
+    ids, _ = active.index.rows()
+    gone = np.setdiff1d(ids, seqs)
+    changes = active.index.remove(gone) + _add_missing(repository, active, np.setdiff1d(seqs, ids), indexed)
+    return Looked(changes, int(seqs[-1]) if len(seqs) else 0)
+
+
+def catch_up(repository: Repository, active: ActiveModel, last: int, deleted: Sequence[int]) -> None:
+    """The same with what changed since a look: images of a seq above `last` came, those deleted went.
+
+    Call with `change` held. Raises: BadFeatures, StoreUnavailable.
+    """
+    active.index.remove(np.array(deleted, np.int64))
+    _add_missing(repository, active, repository.images.seqs_after(last), lambda _: None)
 
 
 def reconcile(collection: Collection, active: ActiveModel) -> int:
@@ -39,9 +68,7 @@ def reconcile(collection: Collection, active: ActiveModel) -> int:
     if not _differ(collection, active):  # asked without holding up anybody
         return 0
     with collection.change:
-        seqs = collection.repository.images.keys().seqs
-        ids, _ = active.index.rows()
-        changes = active.index.remove(np.setdiff1d(ids, seqs)) + _add_missing(collection.repository, active, seqs)
+        changes = bring_up(collection.repository, active, indexed=lambda _: None).changes
     if changes:
         _log.warning("The index differed from the database in %s images; it agrees again.", changes)
     return changes
@@ -85,17 +112,19 @@ def agreeing(rows: IndexRows, keys: StoredKeys) -> npt.NDArray[np.bool_]:
     return agrees
 
 
-def _add_missing(repository: Repository, active: ActiveModel, seqs: npt.NDArray[np.int64]) -> int:
-    ids, _ = active.index.rows()
-    missing = np.setdiff1d(seqs, ids)
+def _add_missing(
+    repository: Repository, active: ActiveModel, missing: npt.NDArray[np.int64], indexed: Callable[[int], None]
+) -> int:
     images = repository.images
     if len(missing) > _FEW:
         for block in images.feature_blocks(_BLOCK_ROWS, after=int(missing[0]) - 1):
             wanted = np.isin(block.seqs, missing)
             active.index.add(block.seqs[wanted], active.embed(block.features[wanted]))
+            indexed(len(active.index))
     else:
         for start in range(0, len(missing), _BLOCK_ROWS):
             block = images.features_of(missing[start : start + _BLOCK_ROWS].tolist())
             if len(block.seqs):
                 active.index.add(block.seqs, active.embed(block.features))
+            indexed(len(active.index))
     return len(missing)

@@ -1,20 +1,29 @@
-"""Searching: by an uploaded picture or by a stored one."""
+"""Searching: by a picture, by a stored image, by several examples."""
 
-import logging
-import uuid
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from app.errors import BadLimit, StoreUnavailable
-from app.records import FeatureMatrix, QueryRecord, StoredImage
+import numpy as np
+import numpy.typing as npt
+from anyio.to_thread import run_sync
+
+from app.errors import UnknownReference, shown
+from app.records import FeatureMatrix, ImageFilter, StoredImage
 from app.services.collection import ActiveModel, Collection
-from app.services.fields import QUERY_PREFIX
+from app.services.examples import point_between
+from app.services.explaining import Explanation, by_channel, by_dimension
+from app.services.images import read_file
+from app.services.kept import keep_query
+from app.services.queries import ByExamples, ByImage, ByUpload, Options, Query, check_query
+from app.services.voting import Vote, vote
 
-__all__ = ["Answer", "Neighbour", "purge_queries", "search_by_image", "search_by_upload"]
-
-_log = logging.getLogger(__name__)
+__all__ = ["Answer", "Neighbour", "search"]
 
 _ATTEMPTS = 5  # at an answer of full length while images are deleted; each deletion that comes between costs one
+_EVERY = ImageFilter()
+
+Point = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -25,67 +34,120 @@ class Neighbour:
     squared_distance: float
     same: bool  # squared_distance < b
     probability: float | None  # of being of the same kind, if the model is calibrated
+    explanation: Explanation | None = None  # if asked for, and if the image was not deleted meanwhile
 
 
 @dataclass(frozen=True)
 class Answer:
-    query_id: str | None  # what feedback may call an uploaded query, if it was kept
+    query_id: str | None  # what feedback may call the query's picture, if that was kept
     model: str  # version
     k: int  # as asked for
+    offset: int
+    category: Vote | None  # of all that was looked at, what is passed over too
     neighbours: list[Neighbour]  # nearest first
 
 
-def search_by_upload(collection: Collection, data: bytes, k: int) -> Answer:
-    """The k nearest to a picture that is not stored; its features are kept for a while, for feedback.
+@dataclass(frozen=True)
+class _Origin:
+    """Where a search starts from."""
 
-    Searching goes on where they cannot be kept, on a full disk or behind a lock: then there is no query id.
+    point: Point
+    features: FeatureMatrix | None  # (D,); None for several examples
+    leave_out: Set[int]  # seqs
 
-    Raises: BadLimit, NoActiveModel, BadImage and its kinds, StoreUnavailable.
+
+async def search(collection: Collection, query: Query, options: Options) -> Answer:
+    """The nearest images to what is asked for.
+
+    The features of a picture that is not stored as it is, an upload, a part of an image, are kept for a while, for
+    feedback. Searching goes on where they cannot be kept, on a full disk or behind a lock: then there is no query id.
+
+    Raises: BadLimit, BadSearch, NoActiveModel, UnknownImage, UnknownReference, BadImage and its kinds, FetchRefused,
+    FetchFailed, MissingFile, StoreUnavailable.
     """
-    active = _ready_for(collection, k)
-    features = collection.extractor.features([collection.extractor.decode(data)])[0]
-    neighbours = _neighbours(collection, active, features, k)
-    return Answer(_keep_query(collection, features), active.version, k, neighbours)
+    options.check(collection.max_k)
+    check_query(query)
+    collection.require_active()  # before a picture is extracted for nothing
+    features = await _extracted(collection, query)
+    return await run_sync(_answer, collection, query, features, options)
 
 
-def search_by_image(collection: Collection, image_id: str, k: int) -> Answer:
-    """The k nearest to a stored image, without itself.
-
-    Raises: BadLimit, NoActiveModel, UnknownImage, StoreUnavailable.
-    """
-    active = _ready_for(collection, k)
-    image = collection.repository.images.get(image_id)
-    features = collection.repository.images.features(image_id)
-    # One more than asked for: the image itself is among them, or k others are as near.
-    neighbours = _neighbours(collection, active, features, k + 1)
-    return Answer(None, active.version, k, [n for n in neighbours if n.image.seq != image.seq][:k])
+async def _extracted(collection: Collection, query: Query) -> FeatureMatrix | None:
+    """Features (D,) of the query's picture; None if it has none that is not stored."""
+    if isinstance(query, ByExamples) or (isinstance(query, ByImage) and query.crop is None):
+        return None
+    if isinstance(query, ByImage):
+        data = await run_sync(read_file, collection, query.image_id)
+    else:
+        data = query.data if isinstance(query, ByUpload) else await collection.fetcher.fetch(query.url)
+    return await collection.extraction.features(await collection.extraction.decoded(data, crop=query.crop))
 
 
-def purge_queries(collection: Collection) -> None:
-    """Forget expired queries that no verdict names. Raises: StoreUnavailable."""
-    collection.repository.queries.purge(datetime.now(UTC))
+def _answer(collection: Collection, query: Query, features: FeatureMatrix | None, options: Options) -> Answer:
+    active = collection.require_active()
+    origin = _origin(collection, active, query, features)
+    found = _nearest(collection, active, origin, options)
+    query_id = None if features is None else keep_query(collection, features)
+    category = vote((neighbour.image.category, neighbour.probability) for neighbour in found)
+    neighbours = found[options.offset :]
+    if options.explain:
+        neighbours = _explained(collection, active, origin, neighbours)
+    return Answer(query_id, active.version, options.k, options.offset, category, neighbours)
 
 
-def _ready_for(collection: Collection, k: int) -> ActiveModel:
-    if not 1 <= k <= collection.max_k:
-        raise BadLimit(f"k must be 1 to {collection.max_k}, got {k}.")
-    return collection.require_active()
+def _origin(collection: Collection, active: ActiveModel, query: Query, features: FeatureMatrix | None) -> _Origin:
+    leave_out: Set[int] = frozenset()
+    if isinstance(query, ByExamples):
+        return _between(collection, active, query)
+    if isinstance(query, ByImage):
+        leave_out = {collection.repository.images.get(query.image_id).seq}
+        features = collection.repository.images.features(query.image_id) if features is None else features
+    if features is None:
+        raise AssertionError(f"A {type(query).__name__} query has features.")
+    return _Origin(_embedded(collection, active, [features])[0], features, leave_out)
 
 
-def _neighbours(collection: Collection, active: ActiveModel, features: FeatureMatrix, k: int) -> list[Neighbour]:
-    """The k nearest; fewer only if there are fewer, or if deletions keep coming between."""
+def _between(collection: Collection, active: ActiveModel, query: ByExamples) -> _Origin:
+    """Raises: UnknownReference."""
+    positives, negatives = (list(dict.fromkeys(ids)) for ids in (query.positives, query.negatives))
+    images = collection.repository.images.named_features(positives + negatives)
+    features = {name: found for name, (_, found) in images.items()}
+    others = [name for name in positives + negatives if name not in images]
+    features |= collection.repository.queries.named_features(others, datetime.now(UTC))
+    if unknown := [name for name in others if name not in features]:
+        raise UnknownReference(
+            f"{shown(unknown[0])} is neither an image nor a query that is still kept ({len(unknown)} such ids in this "
+            "search): leave out what was deleted or has expired."
+        )
+    points = _embedded(collection, active, [features[name] for name in positives + negatives])
+    point = point_between(points[: len(positives)], points[len(positives) :])
+    return _Origin(point, None, {seq for seq, _ in images.values()})
+
+
+def _embedded(collection: Collection, active: ActiveModel, features: Sequence[FeatureMatrix]) -> Point:
+    with collection.measures.timed("project"):
+        return active.embed(np.stack(features))
+
+
+def _nearest(collection: Collection, active: ActiveModel, origin: _Origin, options: Options) -> list[Neighbour]:
+    """The nearest that the options want; fewer only if there are fewer, or if deletions keep coming between."""
     _check_stamp(active)
-    embedding = active.embed(features[None])[0]
+    where, most = options.where, options.max_squared_distance
+    among = None if where == _EVERY else collection.repository.images.matching(where)
     found: list[Neighbour] = []
-    wanted = k
+    wanted = options.reach + len(origin.leave_out)  # what is left out is among them, or as many others are as near
     for _ in range(_ATTEMPTS):
-        hits = active.index.search(embedding, wanted)
-        images = collection.repository.images.with_seqs([hit.id for hit in hits])
-        found = [_neighbour(active, images[hit.id], hit.squared_distance) for hit in hits if hit.id in images]
-        if len(found) >= k or len(hits) < wanted:
+        with collection.measures.timed("search"):
+            hits = active.index.search(origin.point, wanted, among)
+        within = [hit for hit in hits if most is None or hit.squared_distance <= most]
+        # The filter again: what changed since `among` was read must not be shown as if it still agreed.
+        images = collection.repository.images.with_seqs([hit.id for hit in within], where)
+        shown = [hit for hit in within if hit.id in images and hit.id not in origin.leave_out]
+        found = [_neighbour(active, images[hit.id], hit.squared_distance) for hit in shown]
+        if len(found) >= options.reach or len(within) < wanted:
             break
-        wanted = k + len(hits) - len(found)  # images deleted at this moment were among them: ask for as many more
-    return found[:k]
+        wanted += options.reach - len(found)  # images deleted at this moment were among them: ask for as many more
+    return found[: options.reach]
 
 
 def _check_stamp(active: ActiveModel) -> None:
@@ -100,21 +162,19 @@ def _neighbour(active: ActiveModel, image: StoredImage, squared_distance: float)
     return Neighbour(image, squared_distance, squared_distance < active.model.b, probability)
 
 
-def _keep_query(collection: Collection, features: FeatureMatrix) -> str | None:
-    now = datetime.now(UTC)
-    query = QueryRecord(f"{QUERY_PREFIX}{uuid.uuid4().hex}", now, now + collection.query_retention)
-    try:
-        collection.repository.queries.add(query, features)
-    except StoreUnavailable as error:
-        _log.warning("An uploaded query could not be kept, so feedback cannot name it: %s", error)
-        return None
-    if collection.purge_is_due():
-        _try_to_purge(collection)
-    return query.id
-
-
-def _try_to_purge(collection: Collection) -> None:
-    try:
-        purge_queries(collection)
-    except StoreUnavailable as error:
-        _log.warning("Expired queries could not be forgotten, next time they will be: %s", error)
+def _explained(
+    collection: Collection, active: ActiveModel, origin: _Origin, neighbours: list[Neighbour]
+) -> list[Neighbour]:
+    block = collection.repository.images.features_of([neighbour.image.seq for neighbour in neighbours])
+    if not len(block.seqs):
+        return neighbours
+    # The same as in the index, to the last bit: a row's embedding does not depend on the rows beside it.
+    points = active.embed(block.features)
+    explanations = {
+        int(seq): Explanation(
+            by_dimension(origin.point, point),
+            None if origin.features is None else by_channel(active.model.metric, origin.features, features),
+        )
+        for seq, point, features in zip(block.seqs, points, block.features, strict=True)
+    }
+    return [replace(neighbour, explanation=explanations.get(neighbour.image.seq)) for neighbour in neighbours]

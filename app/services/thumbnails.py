@@ -1,6 +1,7 @@
 """Small versions of pictures, for grids."""
 
 import hashlib
+from dataclasses import replace
 from typing import BinaryIO
 
 from app.errors import MissingFile
@@ -23,7 +24,8 @@ def open_thumbnail(collection: Collection, image_id: str) -> tuple[StoredImage, 
             return image, collection.blobs.open(image.thumbnail)
     except MissingFile:
         pass
-    return image, collection.blobs.open(make_thumbnail(collection, image))
+    name = make_thumbnail(collection, image)
+    return replace(image, thumbnail=name), collection.blobs.open(name)
 
 
 def make_thumbnail(collection: Collection, image: StoredImage) -> str:

@@ -22,14 +22,17 @@ def test_everything_is_there_after_a_restart(start: Start, add: Add, draw: Draw)
     with start() as client:
         for seed in range(4):
             add(client, seed, id=f"i{seed}")
-        query = client.post("/v1/search?k=3", files={"file": draw(9)}).json()
+        query = client.post("/v1/search", files={"file": draw(9)}, data={"k": "3"}).json()
         pair = {"left": "i0", "right": query["query_id"], "similar": True}
         client.post("/v1/feedback", json={"pairs": [pair]})
         images, stats = client.get("/v1/images").json(), client.get("/v1/stats").json()
     with start(model=None) as client:  # the active model is remembered
         assert client.get("/v1/images").json() == images
         assert client.get("/v1/stats").json() == stats
-        assert client.post("/v1/search?k=3", files={"file": draw(9)}).json()["neighbours"] == query["neighbours"]
+        assert (
+            client.post("/v1/search", files={"file": draw(9)}, data={"k": "3"}).json()["neighbours"]
+            == query["neighbours"]
+        )
         assert client.get("/v1/images/i2/file").content == draw(2)
         assert query["query_id"] in client.get("/v1/feedback").text
 
@@ -40,9 +43,9 @@ def test_another_model_takes_over_and_both_are_kept(
     with start() as client:
         for seed in range(3):
             add(client, seed, id=f"i{seed}")
-        before = client.post("/v1/search?k=3", files={"file": draw(9)}).json()
+        before = client.post("/v1/search", files={"file": draw(9)}, data={"k": "3"}).json()
     with start(model=save(other_model)) as client:
-        after = client.post("/v1/search?k=3", files={"file": draw(9)}).json()
+        after = client.post("/v1/search", files={"file": draw(9)}, data={"k": "3"}).json()
         assert (before["model"], after["model"]) == (model.version, other_model.version)
         assert {n["squared_distance"] for n in before["neighbours"]}.isdisjoint(
             n["squared_distance"] for n in after["neighbours"]
@@ -52,16 +55,19 @@ def test_another_model_takes_over_and_both_are_kept(
             other_model.version: True,
         }
     with start() as client:  # and back
-        assert client.post("/v1/search?k=3", files={"file": draw(9)}).json()["neighbours"] == before["neighbours"]
+        assert (
+            client.post("/v1/search", files={"file": draw(9)}, data={"k": "3"}).json()["neighbours"]
+            == before["neighbours"]
+        )
 
 
 def test_without_a_model_images_are_taken_and_search_says_what_to_do(start: Start, add: Add, draw: Draw) -> None:
     with start(model=None) as client:
         add(client, 1, id="early")
-        assert client.get("/readyz").json() == {"status": "ready", "model": None}
+        assert client.get("/readyz").json()["model"] is None
         for response in (
             client.post("/v1/search", files={"file": draw(1)}),
-            client.post("/v1/search?image_id=early"),
+            client.post("/v1/search", json={"by": "image", "image_id": "early"}),
         ):
             assert (response.status_code, response.json()["code"]) == (503, "no_active_model")
             assert "SAMEKIND_MODEL" in response.json()["detail"]
@@ -69,7 +75,9 @@ def test_without_a_model_images_are_taken_and_search_says_what_to_do(start: Star
         assert client.delete("/v1/images/early").status_code == 204
         add(client, 1, id="early")
     with start() as client:
-        assert client.post("/v1/search?k=1", files={"file": draw(1)}).json()["neighbours"][0]["id"] == "early"
+        assert (
+            client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"}).json()["neighbours"][0]["id"] == "early"
+        )
 
 
 def test_a_model_of_other_weights_is_refused(start: Start, save: Save, model: Model) -> None:
@@ -119,7 +127,7 @@ def test_an_image_without_a_single_feature_is_searchable(start: Start, save: Sav
     with start(model=save(flat)) as client:
         for seed in range(12):
             client.post("/v1/images", files={"file": draw(seed)}, data={"id": f"i{seed:02}"})
-        answer = client.post("/v1/search?k=3&image_id=i11").json()
+        answer = client.post("/v1/search", json={"by": "image", "image_id": "i11", "k": 3}).json()
         assert [(n["id"], n["squared_distance"]) for n in answer["neighbours"]] == [
             ("i00", 0.0),
             ("i01", 0.0),

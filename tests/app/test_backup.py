@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.operations.backup import Report, back_up, restore
 from app.operations.backup_folder import BackupFolder
 from app.parts import look_for_damage
 from app.records import Places
+from app.services.keys import create_key
 from app.settings import Settings
 from app.store.opened import open_store, own_store
 from app.store.transfer import seal
@@ -55,7 +57,7 @@ def everything(client: TestClient) -> list[Any]:
     """All that the service says, without what a search adds."""
     answers: list[Any] = [client.get(path).text for path in SERVED]
     answers += [client.get(f"/v1/images/i{seed}/{part}").content for seed in range(3) for part in ("file", "thumbnail")]
-    return [*answers, client.post("/v1/search?image_id=i0&k=9").json()]
+    return [*answers, client.post("/v1/search", json={"by": "image", "image_id": "i0", "k": 9}).json()]
 
 
 @contextmanager
@@ -145,6 +147,15 @@ def test_a_file_that_is_gone_or_damaged_is_named_and_the_rest_is_kept(start: Sta
     assert len(bring_back(Settings(data_dir=tmp_path / "restored").places, tmp_path / "backup").missing) == 2
 
 
+def test_uploaded_files_that_wait_for_their_job_are_told(start: Start, add: Add, tmp_path: Path) -> None:
+    with start(model=None):
+        pass
+    with own_store(Settings(data_dir=tmp_path / "data").places) as store:
+        for number, kind in enumerate(["add", "import", "add"]):
+            store.repository.jobs.add(str(number), kind, {"files": 65}, datetime.now(UTC))
+    assert save(tmp_path) == Report(0, [], waiting=2)
+
+
 class TestRefusals:
     @pytest.fixture
     def backup(self, start: Start, add: Add, tmp_path: Path) -> Path:
@@ -155,6 +166,14 @@ class TestRefusals:
     def test_a_collection_that_is_not_empty(self, backup: Path, tmp_path: Path) -> None:
         with pytest.raises(NotEmpty, match="not empty"):
             bring_back(Settings(data_dir=tmp_path / "data").places, backup)
+
+    def test_a_collection_with_a_key_is_refused_before_files_are_copied(self, backup: Path, tmp_path: Path) -> None:
+        places = Settings(data_dir=tmp_path / "restored").places
+        with own_store(places) as store:
+            create_key(store.repository.keys, "alice", "admin")
+        with pytest.raises(NotEmpty, match="there are keys"):
+            bring_back(places, backup)
+        assert [name for name in files(tmp_path / "restored" / "blobs") if len(name) == 64] == []
 
     def test_a_folder_that_is_no_backup(self, tmp_path: Path) -> None:
         with pytest.raises(BrokenBackup, match=r"no backup\.json"):

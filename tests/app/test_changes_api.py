@@ -72,7 +72,7 @@ class TestChanging:
     def test_a_search_knows_it_at_once(self, client: TestClient, add: Add, draw: Draw) -> None:
         add(client, 3, id="known", category="old")
         client.patch("/v1/images/known", json={"category": "new"})
-        (found, *_) = client.post("/v1/search?k=1", files={"file": draw(3)}).json()["neighbours"]
+        (found, *_) = client.post("/v1/search", files={"file": draw(3)}, data={"k": "1"}).json()["neighbours"]
         assert (found["id"], found["category"]) == ("known", "new")
 
     @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ class TestChanging:
         assert client.patch(f"/v1/images/{image_id}", json={"category": "x"}).status_code == 404
         assert client.delete(f"/v1/images/{image_id}").status_code == 404
         assert client.get(f"/v1/models/{image_id}").status_code == 404
-        assert client.post(f"/v1/search?image_id={image_id}").status_code == 404
+        assert client.post("/v1/search", json={"by": "image", "image_id": image_id[:200]}).status_code == 404
 
 
 class TestThumbnails:

@@ -37,9 +37,9 @@ def test_a_damaged_table_makes_it_unready_and_no_answer_begins(start: Start, add
         client.post("/v1/feedback", json={"pairs": [{"left": "a", "right": "b", "similar": True}]})
     overwrite_table(tmp_path / "data", "pairs")
     with start() as client:
-        for path in ("/v1/feedback", "/readyz"):
+        for path, code in (("/v1/feedback", "store_unavailable"), ("/readyz", "not_ready")):
             response = client.get(path)
-            assert (response.status_code, response.json()["code"]) == (503, "store_unavailable"), path
+            assert (response.status_code, response.json()["code"]) == (503, code), path
         assert client.get("/healthz").status_code == 200
 
 
@@ -49,7 +49,7 @@ def test_features_of_another_length_are_named(start: Start, add: Add, tmp_path: 
         add(client, 1, id="fine")
         add(client, 2, id="hurt")
         execute(tmp_path / "data", "UPDATE images SET features = ? WHERE id = 'hurt'", features)
-        response = client.post("/v1/search?image_id=hurt")
+        response = client.post("/v1/search", json={"by": "image", "image_id": "hurt"})
         assert (response.status_code, response.json()["code"]) == (503, "store_unavailable")
         assert "'hurt'" in response.json()["detail"]
     (tmp_path / "data" / "index.snapshot").unlink()  # so that the start reads them

@@ -88,10 +88,18 @@ def test_a_surprise_is_a_500_with_an_id_that_the_log_knows(start: Start, caplog:
     assert response.status_code == 500
     body = response.json()
     assert body["code"] == "internal_error"
-    assert body["error_id"] in body["detail"]
-    assert body["error_id"] in caplog.text
+    assert body["request_id"] in body["detail"]
     assert "AttributeError" in caplog.text
     assert "AttributeError" not in response.text
+
+
+@pytest.mark.parametrize("path", ["/v1/images/", "/v1/images/x/", "/healthz/", "/v1/jobs/"])
+def test_a_slash_too_many_is_no_redirect(start: Start, path: str) -> None:
+    """A client would send its body, and perhaps its key, to wherever Host says."""
+    with start(model=None) as client:
+        for method in ("GET", "POST"):
+            answer = client.request(method, path, follow_redirects=False)
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
 
 
 def test_the_api_description_shows_problems_in_place_of_frameworks_errors(start: Start) -> None:
@@ -100,3 +108,28 @@ def test_the_api_description_shows_problems_in_place_of_frameworks_errors(start:
     answers = described["paths"]["/v1/search"]["post"]["responses"]
     assert set(answers) == {"200", "4XX", "5XX"}
     assert "HTTPValidationError" not in described["components"]["schemas"]
+
+
+NINES = "9" * 400
+LONG = "x" * 3000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", f"/v1/images/{LONG}", None),
+        ("GET", f"/v1/models/{LONG}", None),
+        ("GET", f"/v1/jobs/{LONG}", None),
+        ("GET", f"/v1/images?limit={NINES}", None),
+        ("GET", f"/v1/jobs?limit={NINES}", None),
+        ("POST", "/v1/search", {"by": "image", "image_id": "a", "k": int(NINES)}),
+        ("POST", "/v1/search", {"by": "image", "image_id": "a", "offset": int(NINES)}),
+        ("POST", "/v1/search", {"by": "examples", "positives": ["x" * 200]}),
+        ("POST", "/v1/feedback", {"pairs": [{"left": "x" * 200, "right": "y" * 200, "similar": True}]}),
+    ],
+)
+def test_values_of_clients_come_back_in_part_only(start: Start, method: str, path: str, body: Any) -> None:
+    with start() as client:
+        answer = client.request(method, path, json=body)
+    assert answer.status_code in (404, 422)
+    assert len(answer.json()["detail"]) < 250

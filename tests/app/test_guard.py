@@ -56,10 +56,53 @@ def test_links_from_other_sites_are_followed(client: TestClient) -> None:
     assert from_another_site(client, "GET", "/v1/images").status_code == 200
 
 
-@pytest.mark.parametrize("site", ["same-origin", "same-site", "none"])
-def test_its_own_pages_may_change_things(client: TestClient, site: str) -> None:
-    response = client.request("DELETE", "/v1/images/ghost", headers={"sec-fetch-site": site})
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+        {"origin": "http://127.0.0.1:8000", "host": "127.0.0.1:8000"},
+        {"origin": "http://localhost", "host": "localhost:80", "sec-fetch-site": "same-origin"},
+        {"origin": "https://LOCALHOST", "host": "localhost"},  # behind a proxy that speaks TLS
+        {"origin": "https://localhost", "host": "localhost:443"},
+        {"origin": "http://[::1]:8000", "host": "[::1]:8000"},
+    ],
+    ids=str,
+)
+def test_its_own_pages_may_change_things(client: TestClient, headers: dict[str, str]) -> None:
+    response = client.request("DELETE", "/v1/images/ghost", headers=headers)
     assert response.json()["code"] == "unknown_image"
+
+
+@pytest.mark.parametrize(
+    "origins",
+    [
+        ["http://evil.example"],
+        ["null"],
+        [""],
+        ["http://localhost:3000"],
+        ["http://localhost"],
+        ["http://localhost:8000.evil.example"],
+        ["http://evil.example/localhost:8000"],
+        ["localhost:8000"],
+        ["http://localhost:8000", "http://evil.example"],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("site", [None, "none", "same-origin"])
+def test_pages_of_other_origins_may_not_even_if_the_browser_says_no_more(
+    client: TestClient, origins: list[str], site: str | None
+) -> None:
+    """Browsers send Sec-Fetch-Site only where they trust the address: not to http://192.168.1.2, say."""
+    headers = [("host", "localhost:8000"), *(("origin", origin) for origin in origins)]
+    headers += [("sec-fetch-site", site)] if site else []
+    assert_problem(client.post("/v1/reindex", headers=httpx.Headers(headers)), 403, "cross_site")
+
+
+@pytest.mark.parametrize("origin", [None, "http://localhost:8000"])
+def test_another_port_of_the_same_machine_is_another_site(client: TestClient, origin: str | None) -> None:
+    headers = {"host": "localhost:8000", "sec-fetch-site": "same-site"} | ({"origin": origin} if origin else {})
+    assert_problem(client.post("/v1/reindex", headers=headers), 403, "cross_site")
 
 
 def from_another_site(client: TestClient, method: str, path: str) -> Any:

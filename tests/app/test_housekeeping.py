@@ -141,7 +141,7 @@ def test_an_index_that_differs_is_put_right(start: Start, add: Add, caplog: pyte
         active.index.remove(np.array([1]))
         active.index.add(np.array([77]), np.zeros((1, active.index.embedding_dim), np.float32))
         assert reconcile(collection, active) == 2  # as many as there should be, but others
-        found = client.post("/v1/search?image_id=i2&k=9").json()["neighbours"]
+        found = client.post("/v1/search", json={"by": "image", "image_id": "i2", "k": 9}).json()["neighbours"]
         assert {n["id"] for n in found} == {"i0", "i1"}
 
 

@@ -90,9 +90,9 @@ def test_files_are_served_as_what_they_are(
 
 def test_deleted_is_gone_at_once_from_everywhere(client: TestClient, add: Add, draw: Draw) -> None:
     add(client, seed=7, id="doomed")
-    assert client.post("/v1/search?k=1", files={"file": draw(7)}).json()["neighbours"][0]["id"] == "doomed"
+    assert client.post("/v1/search", files={"file": draw(7)}, data={"k": "1"}).json()["neighbours"][0]["id"] == "doomed"
     assert client.delete("/v1/images/doomed").status_code == 204
-    found = client.post("/v1/search?k=1000", files={"file": draw(7)}).json()["neighbours"]
+    found = client.post("/v1/search", files={"file": draw(7)}, data={"k": "1000"}).json()["neighbours"]
     assert "doomed" not in [neighbour["id"] for neighbour in found]
     for method, path in [("GET", ""), ("GET", "/file"), ("DELETE", "")]:
         assert client.request(method, f"/v1/images/doomed{path}").status_code == 404

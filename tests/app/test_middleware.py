@@ -1,4 +1,4 @@
-"""A body that nobody reads, beside an answer that is streamed: it neither breaks the answer nor fills the memory."""
+"""Bodies: how long they may be on each path, and one that nobody reads, beside an answer that is streamed."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from app.api.middleware import BodyLimit
 from tests.app.conftest import Draw
 
-CHUNKS = 20  # of a mebibyte, four times what a body that is no upload may have
+CHUNKS = 20  # of a mebibyte, four times what the longest JSON may have
 
 
 async def ask(app: Any, path: str, pause: Callable[[], Any]) -> list[Any]:
@@ -68,3 +69,51 @@ def test_there_is_one_whole_answer(client: TestClient, draw: Draw, path: str, pa
     assert start["status"] == 200
     assert [chunk["type"] for chunk in chunks] == ["http.response.body"] * len(chunks)
     assert not chunks[-1].get("more_body")
+
+
+MIB = 2**20
+FORM, JSON, FILE = "multipart/form-data; boundary=x", "application/json", "application/octet-stream"
+
+
+async def status_of(path: str, kind: str, declared: int) -> int:
+    """What the limit says to a body of that length; 200: it comes through."""
+
+    async def application(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError("The body was read.")
+
+    headers = [(b"content-type", kind.encode()), (b"content-length", str(declared).encode())]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
+    await BodyLimit(application, max_upload_bytes=20 * MIB, max_batch_bytes=256 * MIB)(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "limit"),
+    [
+        ("/v1/images", FORM, 21 * MIB),
+        ("/v1/search", FORM, 21 * MIB),
+        ("/v1/search", JSON, MIB // 2),
+        ("/v1/images/batch", FORM, 256 * MIB),
+        ("/v1/search/batch", FORM, 256 * MIB),
+        ("/v1/search/batch", JSON, 3 * MIB),
+        ("/v1/images/batch/", FORM, 21 * MIB),
+        ("/v1/models", FORM, 512 * MIB),
+        ("/v1/models", FILE, 512 * MIB),
+        ("/v1/models", JSON, MIB // 2),
+        ("/v1/models/x/activate", FILE, MIB // 2),
+        ("/v1/feedback", FORM, 21 * MIB),
+        ("/v1/feedback", JSON, 5 * MIB),
+    ],
+)
+def test_each_path_has_its_limit(path: str, kind: str, limit: int) -> None:
+    assert asyncio.run(status_of(path, kind, limit)) == 200
+    assert asyncio.run(status_of(path, kind, limit + 1)) == 413

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from html import unescape
 from html.parser import HTMLParser
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 from starlette.testclient import TestClient
 
 from app.api.reference import page
+from app.contract.examples import VERDICT
 
 
 def test_every_endpoint_parameter_and_field_is_on_the_page(client: TestClient) -> None:
@@ -20,8 +22,24 @@ def test_every_endpoint_parameter_and_field_is_on_the_page(client: TestClient) -
             assert all(f"<code>{parameter['name']}</code>" in text for parameter in of.get("parameters", []))
     for name, schema in api["components"]["schemas"].items():
         assert f"<section id='{name}'>" in text
-        assert all(f"<code>{field}</code>" in text for field in schema["properties"])
-    assert "A stored image, which is left out of its neighbours." in text
+        assert all(f"<code>{field}</code>" in text for field in schema.get("properties", {}))
+    assert "Only images of that category." in text
+
+
+def test_examples_are_on_the_page(client: TestClient) -> None:
+    api, text = client.get("/openapi.json").json(), unescape(client.get("/docs").text)
+    for schema in api["components"]["schemas"].values():
+        assert all(f"<pre>{json.dumps(example, indent=2)}</pre>" in text for example in schema.get("examples", []))
+    assert f"<pre>{json.dumps(VERDICT)}\n</pre>" in text
+    assert '"by": "image"' in text
+
+
+def test_each_endpoint_says_which_role_it_needs(client: TestClient) -> None:
+    api, text = client.get("/openapi.json").json(), client.get("/docs").text
+    roles = [of["x-role"] for methods in api["paths"].values() for of in methods.values() if "x-role" in of]
+    assert len(roles) > 8
+    assert re.findall(r"<p>Role: <code>(\w+)</code>", text) == roles
+    assert "<h2>Keys</h2><p><code>Authorization: Bearer KEY</code>, with a key" in text
 
 
 def test_links_lead_to_the_page_itself(client: TestClient) -> None:
@@ -52,16 +70,25 @@ def test_there_is_no_page_that_loads_scripts_from_elsewhere(client: TestClient) 
 
 def test_text_is_escaped() -> None:
     bad = "<script>'\"&`<b>`"
-    schema = {"properties": {bad: {"type": bad, "description": bad}}, "description": bad, "required": [bad]}
+    schema = {
+        "properties": {bad: {"type": bad, "description": bad}},
+        "description": bad,
+        "required": [bad],
+        "examples": [bad],
+    }
     operation = {
+        "x-role": bad,
         "summary": bad,
         "description": bad,
         "parameters": [{"name": bad, "in": bad, "description": bad, "schema": {"format": bad, "default": bad}}],
-        "requestBody": {"content": {bad: {"schema": {"items": {"$ref": bad}}}}},
-        "responses": {bad: {"description": bad, "content": {bad: {"schema": {"anyOf": [{"type": bad}]}}}}},
+        "requestBody": {"content": {bad: {"schema": {"items": {"$ref": bad}}, "examples": {bad: {"value": [bad]}}}}},
+        "responses": {
+            bad: {"description": bad, "content": {bad: {"schema": {"anyOf": [{"type": bad}]}, "example": bad}}}
+        },
     }
+    components = {"schemas": {bad: schema}, "securitySchemes": {bad: {"description": bad}}}
     info = {"title": bad, "version": bad, "description": bad}
-    text = page({"info": info, "paths": {bad: {bad: operation}}, "components": {"schemas": {bad: schema}}})
+    text = page({"info": info, "paths": {bad: {bad: operation}}, "components": components})
     tags = Tags()
     tags.feed(text)
     assert "script" not in tags.seen

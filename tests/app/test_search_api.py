@@ -14,12 +14,10 @@ from starlette.testclient import TestClient
 
 from app.errors import StoreUnavailable
 from app.index.faiss_index import FaissIndex
-from app.main import create_app
-from app.settings import Settings
 from embedding.backbone import Backbone
 from embedding.image import decode_image
 from embedding.model_file import Model
-from tests.app.conftest import BASE_URL, Draw, Start
+from tests.app.conftest import Draw, Start
 
 Add = Callable[..., dict[str, Any]]
 
@@ -30,7 +28,7 @@ def test_answers_equal_the_method_computed_by_hand(
     with start() as client:
         for seed in range(6):
             add(client, seed, id=f"i{seed}", category=f"c{seed}")
-        answer = client.post("/v1/search?k=4", files={"file": draw(100)}).json()
+        answer = client.post("/v1/search", files={"file": draw(100)}, data={"k": "4"}).json()
     images = [decode_image(draw(seed)) for seed in (*range(6), 100)]
     features = np.concatenate([backbone.features([image]) for image in images])
     embeddings = model.metric.embed(features).astype(np.float64)
@@ -52,21 +50,21 @@ def test_answers_equal_the_method_computed_by_hand(
 def test_a_picture_is_at_distance_zero_from_its_own_copy(client: TestClient, add: Add, draw: Draw) -> None:
     add(client, 1, id="itself")
     add(client, 2, id="other")
-    first = client.post("/v1/search?k=1", files={"file": draw(1)}).json()["neighbours"][0]
+    first = client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"}).json()["neighbours"][0]
     assert (first["id"], first["squared_distance"], first["same"]) == ("itself", 0.0, True)
 
 
 def test_a_stored_image_is_not_its_own_neighbour(client: TestClient, add: Add) -> None:
     for seed in (11, 12, 13):
         add(client, seed, id=f"n{seed}")
-    answer = client.post("/v1/search?image_id=n11&k=1000").json()
+    answer = client.post("/v1/search", json={"by": "image", "image_id": "n11", "k": 1000}).json()
     ids = [neighbour["id"] for neighbour in answer["neighbours"]]
     assert answer["query_id"] is None
     assert "n11" not in ids
     assert {"n12", "n13"} <= set(ids)
     distances = [neighbour["squared_distance"] for neighbour in answer["neighbours"]]
     assert all(left <= right for left, right in pairwise(distances))
-    assert len(client.post("/v1/search?image_id=n11&k=2").json()["neighbours"]) == 2
+    assert len(client.post("/v1/search", json={"by": "image", "image_id": "n11", "k": 2}).json()["neighbours"]) == 2
 
 
 def test_copies_with_other_bytes_come_in_the_order_of_addition(start: Start, draw: Draw) -> None:
@@ -74,15 +72,15 @@ def test_copies_with_other_bytes_come_in_the_order_of_addition(start: Start, dra
         for level in (1, 9, 5):  # the same pixels, compressed to other bytes
             file = {"file": draw(1, compress_level=level)}
             assert client.post("/v1/images", files=file, data={"id": f"level-{level}"}).status_code == 201
-        answer = client.post("/v1/search?k=2", files={"file": draw(1, compress_level=7)}).json()
+        answer = client.post("/v1/search", files={"file": draw(1, compress_level=7)}, data={"k": "2"}).json()
         assert [(n["id"], n["squared_distance"]) for n in answer["neighbours"]] == [("level-1", 0.0), ("level-9", 0.0)]
-        by_id = client.post("/v1/search?k=2&image_id=level-5").json()
+        by_id = client.post("/v1/search", json={"by": "image", "image_id": "level-5", "k": 2}).json()
         assert [n["id"] for n in by_id["neighbours"]] == ["level-1", "level-9"]
 
 
 def test_an_empty_collection_has_no_neighbours(start: Start, draw: Draw) -> None:
     with start() as client:
-        assert client.post("/v1/search?k=5", files={"file": draw(1)}).json()["neighbours"] == []
+        assert client.post("/v1/search", files={"file": draw(1)}, data={"k": "5"}).json()["neighbours"] == []
 
 
 def test_deletions_that_come_between_do_not_shorten_the_answer(start: Start, add: Add, draw: Draw) -> None:
@@ -93,11 +91,11 @@ def test_deletions_that_come_between_do_not_shorten_the_answer(start: Start, add
             assert client.post("/v1/images", files=file, data={"id": f"i{number}"}).status_code == 201
         for gone in ("i1", "i2"):
             client.app.state.collection.repository.images.delete(gone)  # type: ignore[attr-defined]
-        by_upload = client.post("/v1/search?k=2", files={"file": draw(1)}).json()
+        by_upload = client.post("/v1/search", files={"file": draw(1)}, data={"k": "2"}).json()
         assert [n["id"] for n in by_upload["neighbours"]] == ["i3", "i4"]
-        by_id = client.post("/v1/search?k=2&image_id=i3").json()
+        by_id = client.post("/v1/search", json={"by": "image", "image_id": "i3", "k": 2}).json()
         assert [n["id"] for n in by_id["neighbours"]] == ["i4", "i5"]
-        everything = client.post("/v1/search?k=6", files={"file": draw(1)}).json()
+        everything = client.post("/v1/search", files={"file": draw(1)}, data={"k": "6"}).json()
         assert len(everything["neighbours"]) == 4
 
 
@@ -106,7 +104,7 @@ def test_an_index_of_another_model_is_not_searched(start: Start, add: Add, draw:
         add(client, 1)
         collection = client.app.state.collection  # type: ignore[attr-defined]
         collection.active = replace(collection.active, index=FaissIndex(8, "another"))
-        response = client.post("/v1/search?k=1", files={"file": draw(1)})
+        response = client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"})
         assert (response.status_code, response.json()["code"]) == (500, "internal_error")
 
 
@@ -123,12 +121,12 @@ def test_searching_goes_on_while_queries_cannot_be_kept(
         add(client, 1, id="there")
         with closing(sqlite3.connect(tmp_path / "data" / "samekind.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")  # as a backup program may
-            response = client.post("/v1/search?k=1", files={"file": draw(1)})
+            response = client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"})
         assert response.status_code == 200
         assert response.json()["query_id"] is None
         assert [n["id"] for n in response.json()["neighbours"]] == ["there"]
         assert "could not be kept" in caplog.text
-        assert client.post("/v1/search?k=1", files={"file": draw(1)}).json()["query_id"]
+        assert client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"}).json()["query_id"]
 
 
 def test_a_purge_that_fails_costs_nobody_an_answer(start: Start, draw: Draw, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +138,7 @@ def test_a_purge_that_fails_costs_nobody_an_answer(start: Start, draw: Draw, mon
     with start() as client:
         monkeypatch.setattr("app.services.collection._SEARCHES_A_PURGE", 1)
         monkeypatch.setattr("app.store.queries.SqlQueries.purge", refuse)
-        assert client.post("/v1/search?k=1", files={"file": draw(1)}).json()["query_id"]
+        assert client.post("/v1/search", files={"file": draw(1)}, data={"k": "1"}).json()["query_id"]
 
 
 def test_stats_count(start: Start, add: Add, draw: Draw, model: Model) -> None:
@@ -165,14 +163,3 @@ def test_models_are_listed_with_their_manifest(client: TestClient, model: Model)
     details = client.get(f"/v1/models/{model.version}").json()
     assert details["manifest"]["backbone"]["name"] == "efficientnet-lite0"
     assert client.get("/v1/models/none").json()["code"] == "unknown_model"
-
-
-def test_alive_before_ready(tmp_path: Any, model: Model, start: Start) -> None:
-    not_started = TestClient(create_app(Settings(data_dir=tmp_path)), base_url=BASE_URL)
-    assert not_started.get("/healthz").json() == {"status": "ok"}
-    response = not_started.get("/readyz")
-    assert (response.status_code, response.json()["code"]) == (503, "not_ready")
-    assert response.headers["retry-after"] == "5"
-    with start() as client:
-        assert client.get("/readyz").json() == {"status": "ready", "model": model.version}
-    assert client.get("/readyz").status_code == 503  # and after it has stopped

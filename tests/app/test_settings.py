@@ -37,9 +37,6 @@ def test_variables_are_read_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -
         pytest.param("SAMEKIND_ALLOWED_HOSTS", "a.example:80", "SAMEKIND_ALLOWED_HOSTS.*without.*port", id="port"),
         pytest.param("SAMEKIND_ALLOWED_HOSTS", "http://a.example", "http://a.example is no host name", id="URL"),
         pytest.param("SAMEKIND_ALLOWED_HOSTS", "*.example", r"\*.example is no host name", id="pattern"),
-        pytest.param("SAMEKIND_HOST", "0.0.0.0", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all"),  # noqa: S104
-        pytest.param("SAMEKIND_HOST", "::", "SAMEKIND_ALLOW_ANONYMOUS", id="open to all, IPv6"),
-        pytest.param("SAMEKIND_HOST", "example.org", "SAMEKIND_ALLOW_ANONYMOUS", id="a name"),
     ],
 )
 def test_what_stops_the_start(monkeypatch: pytest.MonkeyPatch, variable: str, value: str, message: str) -> None:
@@ -49,12 +46,14 @@ def test_what_stops_the_start(monkeypatch: pytest.MonkeyPatch, variable: str, va
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
-def test_loopback_needs_no_word(host: str) -> None:
-    assert load_settings(host=host).host == host
+def test_loopback_needs_no_word_until_there_is_a_key(host: str) -> None:
+    assert load_settings(host=host).anonymous == "while_no_key"
 
 
-def test_anonymous_access_when_it_is_meant() -> None:
-    assert load_settings(host="0.0.0.0", allow_anonymous=True).allow_anonymous  # noqa: S104
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.org", "192.0.2.1"])  # noqa: S104
+def test_elsewhere_nobody_is_let_in_without_a_key_unless_that_is_meant(host: str) -> None:
+    assert load_settings(host=host).anonymous == "never"
+    assert load_settings(host=host, allow_anonymous=True).anonymous == "always"
 
 
 def test_every_setting_is_in_the_table_with_help() -> None:

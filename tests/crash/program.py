@@ -42,6 +42,11 @@ class Program:
             )
 
     @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._process.pid
+
+    @property
     def output(self) -> str:
         """All that it has said so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")

@@ -65,7 +65,7 @@ def verify_index(ledger: Ledger, client: httpx.Client, rng: np.random.Generator)
         found = _search(client, images[i].id)
         _require(found == ids - {images[i].id}, f"a search finds {found ^ ids} or not, by {images[i].id}")
         picture = ledger.pictures[images[i].sha256]
-        answer = client.post("/v1/search?k=1000", files={"file": picture.data}).json()
+        answer = client.post("/v1/search", files={"file": picture.data}, data={"k": "1000"}).json()
         squared_distances = {each["id"]: each["squared_distance"] for each in answer["neighbours"]}
         _require(set(squared_distances) == ids, f"a search by upload finds {set(squared_distances) ^ ids} or not")
         squared_distance = squared_distances[images[i].id]
@@ -93,12 +93,12 @@ def _verify_image(ledger: Ledger, client: httpx.Client, image: Stored) -> None:
 def _verify_gone(client: httpx.Client, image_id: str) -> None:
     path = f"/v1/images/{image_id}"
     answers = [client.get(path), client.get(f"{path}/file"), client.get(f"{path}/thumbnail")]
-    answers.append(client.post(f"/v1/search?image_id={image_id}"))
+    answers.append(client.post("/v1/search", json={"by": "image", "image_id": image_id}))
     _require(all(answer.status_code == 404 for answer in answers), f"{image_id} was deleted and is there: {answers}")
 
 
 def _search(client: httpx.Client, image_id: str) -> set[str]:
-    response = client.post(f"/v1/search?k=1000&image_id={image_id}")
+    response = client.post("/v1/search", json={"by": "image", "image_id": image_id, "k": 1000})
     _require(response.status_code == 200, response.text)
     return {each["id"] for each in response.json()["neighbours"]}
 

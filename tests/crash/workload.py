@@ -106,7 +106,7 @@ class Worker:
         """By a picture of our own: it is found if it is there, and not if it is deleted."""
         slot = self._pick(self._own)
         picture = self._pick(slot.pictures)
-        body = self._expect(self._client.post("/v1/search?k=1000", files={"file": picture.data}), 200)
+        body = self._expect(self._client.post("/v1/search", files={"file": picture.data}, data={"k": "1000"}), 200)
         found = {each["id"]: each["squared_distance"] for each in body["neighbours"]}
         if slot.known and slot.known.sha256 == picture.sha256 and found.get(slot.known.id) != 0.0:
             raise Violation(f"{slot.known} is at {found.get(slot.known.id)} from its own picture")

@@ -77,7 +77,7 @@ class CollectionMachine(RuleBasedStateMachine):
             (self.client.get(f"/v1/images/{name}/file"), "unknown_image"),
             (self.client.delete(f"/v1/images/{name}"), "unknown_image"),
             (self.client.patch(f"/v1/images/{name}", json={"category": "x"}), "unknown_image"),
-            (self.client.post("/v1/search", params={"image_id": name}), "unknown_image"),
+            (self.client.post("/v1/search", json={"by": "image", "image_id": name}), "unknown_image"),
             (self.client.post("/v1/feedback", json=verdict), "unknown_reference"),
         ]:
             assert (answer.status_code, answer.json()["code"]) == (404, code)
@@ -133,7 +133,7 @@ class CollectionMachine(RuleBasedStateMachine):
 
     @rule(picture=st.integers(0, PICTURES - 1), k=KS)
     def search_by_upload(self, picture: int, k: int) -> None:
-        answer = self.client.post("/v1/search", params={"k": k}, files=self._file(picture)).json()
+        answer = self.client.post("/v1/search", data={"k": k}, files=self._file(picture)).json()
         self._check_neighbours(answer, picture, list(self.expected.images), k)
         self.expected.queries.append(answer["query_id"])
 
@@ -141,7 +141,7 @@ class CollectionMachine(RuleBasedStateMachine):
     @rule(which=WHICH, k=KS)
     def search_by_image(self, which: int, k: int) -> None:
         name = self._image(which)
-        answer = self.client.post("/v1/search", params={"k": k, "image_id": name}).json()
+        answer = self.client.post("/v1/search", json={"by": "image", "image_id": name, "k": k}).json()
         assert answer["query_id"] is None
         others = [other for other in self.expected.images if other != name]
         self._check_neighbours(answer, self.expected.images[name].picture, others, k)

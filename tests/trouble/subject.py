@@ -52,13 +52,16 @@ def everything(client: Client) -> dict[str, Any]:
     """All that a collection says about itself: rows, files, thumbnails, verdicts, the neighbours of each image."""
     images = client.get("/v1/images").json()["images"]
     links = [link for image in images for link in image["links"].values()]
-    searches = [f"/v1/search?k=10&image_id={image['id']}" for image in images]
     return {
         "read": {link: client.get(link).content for link in links},
-        "neighbours": {search: client.post(search).json()["neighbours"] for search in searches},
+        "neighbours": {image["id"]: _neighbours(client, image["id"]) for image in images},
         "feedback": client.get("/v1/feedback").text,
         "stats": client.get("/v1/stats").json(),
     }
+
+
+def _neighbours(client: Client, image_id: str) -> Any:
+    return client.post("/v1/search", json={"by": "image", "image_id": image_id, "k": 10}).json()["neighbours"]
 
 
 def is_unavailable(answer: Any) -> bool:

@@ -63,6 +63,14 @@ HARMS: Mapping[str, tuple[Callable[[Path], object], str]] = {
         ),
         "pairs",
     ),
+    "a job whose uploaded files are gone": (
+        lambda data: execute(
+            data,
+            "INSERT INTO jobs (id, kind, state, payload, done, failed, created) "
+            "VALUES ('1', 'add', 'waiting', '{\"files\": 65}', 0, 0, '2030-01-01')",
+        ),
+        "job",
+    ),
     "a snapshot with a flipped bit": (lambda data: flip(data / "index.snapshot"), "index"),
     "a snapshot of other embeddings": (give_other_embeddings, "index"),
 }

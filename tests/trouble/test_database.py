@@ -45,11 +45,15 @@ class TestServerOfTheDatabase:
                 assert write(client, draw).is_success
 
     def _check_that_all_is_refused(self, client: TestClient, draw: Draw) -> None:
-        links = ("/v1/images", "/v1/images/i1", "/v1/images/i1/file", "/v1/feedback", "/v1/stats", "/readyz")
+        links = ("/v1/images", "/v1/images/i1", "/v1/images/i1/file", "/v1/feedback", "/v1/stats")
         answers = [client.get(link) for link in links]
         answers += [write(client, draw) for write in WRITES.values()]
-        answers += [client.post("/v1/search?image_id=i1"), client.post("/v1/search", files={"file": draw(1)})]
+        answers += [
+            client.post("/v1/search", json={"by": "image", "image_id": "i1"}),
+            client.post("/v1/search", files={"file": draw(1)}),
+        ]
         assert all(is_unavailable(answer) for answer in answers)
+        assert client.get("/readyz").json()["checks"]["database"]["ok"] is False
         assert client.get("/healthz").status_code == 200
 
     def test_a_newer_database_is_refused(self, start: Start, postgresql: Server) -> None:

@@ -91,5 +91,5 @@ def is_whole(client: Client, files: Mapping[str, bytes]) -> bool:
     for name, file in files.items():
         assert client.get(f"/v1/images/{name}/file").content == file
     name, file = next(iter(files.items()))
-    nearest = client.post("/v1/search?k=1", files={"file": file}).json()["neighbours"][0]
+    nearest = client.post("/v1/search", files={"file": file}, data={"k": "1"}).json()["neighbours"][0]
     return (nearest["id"], nearest["squared_distance"]) == (name, 0.0)

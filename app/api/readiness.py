@@ -1,0 +1,56 @@
+"""Whether every part that requests need does its work, with a bound on the time it takes to find out."""
+
+import asyncio
+from collections.abc import Mapping
+
+from app.api.probes import Probe
+from app.contract.answers import Check
+from app.services.collection import Collection
+
+__all__ = ["Checks"]
+
+_TIMEOUT_S = 4.0  # supervisors mostly wait for five
+_STUCK_S = 60.0  # a batch of 16 pictures takes about a second on two cores; a job's batch may come before it
+
+
+class Checks:
+    """The parts of one collection. Needs none of the threads of requests: a busy service is not a broken one."""
+
+    def __init__(self, collection: Collection):
+        self._collection = collection
+        self._database = Probe(collection.repository.ping)
+        self._blobs = Probe(collection.blobs.ping)
+
+    async def results(self) -> Mapping[str, Check]:
+        """Each check by its name."""
+        database, blobs = await asyncio.gather(_asked(self._database), _asked(self._blobs))
+        return {
+            "database": database,
+            "blobs": blobs,
+            "extractor": _check(self._extractor_trouble()),
+            "index": _check(self._index_trouble()),
+        }
+
+    def _extractor_trouble(self) -> str | None:
+        waited_s = self._collection.extractor.waited_s()
+        return f"A batch of pictures has been waiting for {waited_s:.0f} s." if waited_s > _STUCK_S else None
+
+    def _index_trouble(self) -> str | None:
+        active = self._collection.active
+        if active is None or active.index.model_version == active.version:
+            return None
+        return f"The index is of model {active.index.model_version}, active is {active.version}."
+
+
+async def _asked(probe: Probe[None]) -> Check:
+    try:
+        await probe.answer(_TIMEOUT_S)
+    except TimeoutError:
+        return _check(f"It did not answer within {_TIMEOUT_S:.0f} s.")
+    except Exception as error:  # each kind of blob store has its own, and all mean the same here
+        return _check(str(error) or type(error).__name__)
+    return _check(None)
+
+
+def _check(trouble: str | None) -> Check:
+    return Check(ok=trouble is None, why=trouble)

@@ -1,0 +1,49 @@
+"""Every endpoint once: functions that make the calls, which both clients send."""
+
+from app.client.calls.batches import add_images
+from app.client.calls.feedback import feedback, give_feedback
+from app.client.calls.images import add_image, change_image, delete_image, image, image_file, images, thumbnail
+from app.client.calls.jobs import cancel_job, job, job_failures, jobs, reindex, start_import
+from app.client.calls.models import activate, model, model_file, models, ready, stats, upload_model
+from app.client.calls.searches import (
+    search,
+    search_batch,
+    search_by_examples,
+    search_by_id,
+    search_by_url,
+    search_files,
+)
+from app.client.calls.training import training_set
+
+__all__ = [
+    "activate",
+    "add_image",
+    "add_images",
+    "cancel_job",
+    "change_image",
+    "delete_image",
+    "feedback",
+    "give_feedback",
+    "image",
+    "image_file",
+    "images",
+    "job",
+    "job_failures",
+    "jobs",
+    "model",
+    "model_file",
+    "models",
+    "ready",
+    "reindex",
+    "search",
+    "search_batch",
+    "search_by_examples",
+    "search_by_id",
+    "search_by_url",
+    "search_files",
+    "start_import",
+    "stats",
+    "thumbnail",
+    "training_set",
+    "upload_model",
+]

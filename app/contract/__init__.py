@@ -1,0 +1,1 @@
+"""What goes over the wire, as pydantic models: shared by the service and by its Python client. Shapes only."""

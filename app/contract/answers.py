@@ -1,0 +1,213 @@
+"""Answers as JSON."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+__all__ = [
+    "BatchAnswer",
+    "BatchItem",
+    "ChannelShare",
+    "Check",
+    "Explanation",
+    "Health",
+    "Image",
+    "ImagePage",
+    "Job",
+    "JobFailure",
+    "JobPage",
+    "Links",
+    "ModelDetails",
+    "ModelSummary",
+    "Neighbour",
+    "Problem",
+    "Readiness",
+    "Recorded",
+    "SearchAnswer",
+    "SearchBatchAnswer",
+    "SearchOutcome",
+    "Stats",
+    "Vote",
+]
+
+
+class Problem(BaseModel):
+    """RFC 9457."""
+
+    type: str
+    title: str
+    status: int
+    detail: str = Field(description="For people; may change.")
+    code: str = Field(description="For programs; does not change.")
+    request_id: str | None = Field(None, description="What the log has it under.")
+
+
+class Links(BaseModel):
+    image: str
+    file: str
+    thumbnail: str
+
+
+class Image(BaseModel):
+    id: str
+    sha256: str
+    media_type: str
+    width: int = Field(description="Pixels, of the upright picture.")
+    height: int
+    byte_size: int
+    category: str | None
+    metadata: dict[str, Any]
+    created: datetime
+    updated: datetime | None = Field(description="When category or metadata changed last; null: never.")
+    links: Links
+
+
+class ImagePage(BaseModel):
+    images: list[Image]
+    next: str | None = Field(description="Cursor of the following page; null on the last one.")
+
+
+class BatchItem(BaseModel):
+    """What became of one file of a batch: an image or a problem."""
+
+    name: str = Field(description="What the client called the file.")
+    status: int = Field(description="As of an answer to this file alone: 201 added, 200 its bytes were there, or 4xx.")
+    image: Image | None
+    problem: Problem | None
+
+
+class BatchAnswer(BaseModel):
+    errors: bool = Field(description="Whether some of the files have a problem.")
+    items: list[BatchItem] = Field(description="In the order of the files.")
+
+
+class ChannelShare(BaseModel):
+    """How much of a squared distance one feature channel accounts for; negative where it brings the two together."""
+
+    channel: int = Field(description="0 to D - 1.")
+    share: float = Field(description="Of squared distance; those of all channels sum to all of it.")
+
+
+class Explanation(BaseModel):
+    dimensions: list[float] = Field(description="(x_t - y_t)^2 of each of the d dimensions; sums to squared_distance.")
+    channels: list[ChannelShare] | None = Field(
+        description="The strongest first; null for a search by several examples, which has no features of its own."
+    )
+
+
+class Neighbour(BaseModel):
+    id: str
+    squared_distance: float = Field(
+        description="Squared L2 distance of the embeddings; 0 for the same picture, but for rounding of its features."
+    )
+    same: bool = Field(description="Whether the model takes it for the same kind: squared_distance < b.")
+    probability: float | None = Field(description="Of being the same kind; null if the model is not calibrated.")
+    category: str | None
+    metadata: dict[str, Any]
+    explanation: Explanation | None = Field(None, description="If it was asked for.")
+    links: Links
+
+
+class Vote(BaseModel):
+    """What the neighbours take the query for."""
+
+    category: str
+    share: float = Field(description="Of the votes, 0 to 1; each neighbour's vote weighs its probability.")
+
+
+class SearchAnswer(BaseModel):
+    query_id: str | None = Field(
+        description="What feedback and searches by examples may call this query's picture, for a while; null where it "
+        "is a whole stored image or several examples, and if it could not be kept."
+    )
+    model: str = Field(description="Version of the model that answered.")
+    k: int
+    offset: int
+    category: Vote | None = Field(
+        description="The category that the k + offset nearest vote for; null if none of them has one."
+    )
+    neighbours: list[Neighbour] = Field(description="Nearest first; equal distances in the order of addition.")
+
+
+class SearchOutcome(BaseModel):
+    """What became of one search of a batch: one of the two."""
+
+    answer: SearchAnswer | None = None
+    problem: Problem | None = None
+
+
+class SearchBatchAnswer(BaseModel):
+    results: list[SearchOutcome] = Field(description="In the order of the queries.")
+
+
+class Recorded(BaseModel):
+    recorded: int
+    unchanged: int = Field(description="Verdicts that were the latest about their pair already.")
+
+
+class ModelSummary(BaseModel):
+    version: str
+    active: bool
+    created: datetime
+    method: str
+    feature_dim: int = Field(description="D.")
+    embedding_dim: int = Field(description="d.")
+    b: float = Field(description="Threshold: same kind means squared distance < b.")
+
+
+class ModelDetails(ModelSummary):
+    manifest: dict[str, Any]
+
+
+class Stats(BaseModel):
+    images: int
+    queries: int = Field(description="Uploaded queries that are still kept.")
+    pairs: int = Field(description="Pairs with a verdict that counts.")
+    model: str | None
+    indexed: int = Field(description="Images that the active model's index holds.")
+
+
+class Job(BaseModel):
+    """Long work, which goes on after the answer, and after a restart."""
+
+    id: str
+    kind: str
+    state: Literal["waiting", "running", "done", "failed", "cancelled"]
+    total: int | None = Field(description="How many pieces there are; null while that is not known.")
+    done: int = Field(description="Pieces that went well.")
+    failed: int = Field(description="Pieces that did not; GET /v1/jobs/{id}/failures says why.")
+    detail: str | None = Field(description="What came of it, or why it failed as a whole.")
+    created: datetime
+    started: datetime | None
+    finished: datetime | None
+
+
+class JobFailure(BaseModel):
+    """A piece of a job that did not go well."""
+
+    name: str = Field(description="What the source calls it, such as a file name.")
+    code: str = Field(description="As in a problem document.")
+    detail: str
+
+
+class JobPage(BaseModel):
+    jobs: list[Job]
+    next: str | None = Field(description="Cursor of the following page; null on the last one.")
+
+
+class Health(BaseModel):
+    status: Literal["ok"] = "ok"
+
+
+class Check(BaseModel):
+    """One part that requests need."""
+
+    ok: bool
+    why: str | None = Field(None, description="What is wrong with it.")
+
+
+class Readiness(BaseModel):
+    status: Literal["ready"] = "ready"
+    model: str | None
+    checks: dict[str, Check] = Field(description="`database`, `blobs`, `extractor`, `index`.")

@@ -1,0 +1,141 @@
+"""Examples for the API's description: a small collection of cups, the same in every one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["CURSOR", "EXAMPLES", "FAILURE", "IMAGE_ID", "JOB_ID", "VERDICT", "VERSION"]
+
+Json = dict[str, Any]
+
+CURSOR = "MTox"
+IMAGE_ID, JOB_ID, VERSION = "cup-1", "5d0c7bd1a4e94f0c8f0e3f0b6f7e2a91", "3ebcf17f3c258659"
+_CREATED, _FINISHED = "2030-01-02T03:04:05Z", "2030-01-02T03:05:17Z"
+_REQUEST_ID = "8c1f0a52d6be4c1e"
+
+
+LINKS: Json = {
+    "image": f"/v1/images/{IMAGE_ID}",
+    "file": f"/v1/images/{IMAGE_ID}/file",
+    "thumbnail": f"/v1/images/{IMAGE_ID}/thumbnail",
+}
+IMAGE: Json = {
+    "id": IMAGE_ID,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "media_type": "image/jpeg",
+    "width": 1024,
+    "height": 768,
+    "byte_size": 183_204,
+    "category": "cups",
+    "metadata": {"shelf": 7},
+    "created": _CREATED,
+    "updated": None,
+    "links": LINKS,
+}
+IMAGE_PAGE: Json = {"images": [IMAGE], "next": CURSOR}
+CHANGES: Json = {"category": "mugs", "metadata": {"shelf": 8, "note": None}}
+PROBLEM: Json = {
+    "type": "urn:samekind:problem:broken_image",
+    "title": "Unprocessable Entity",
+    "status": 422,
+    "detail": "The file is cut off or damaged.",
+    "code": "broken_image",
+    "request_id": _REQUEST_ID,
+}
+BATCH_ITEM: Json = {"name": "cup.jpg", "status": 201, "image": IMAGE, "problem": None}
+BATCH: Json = {
+    "errors": True,
+    "items": [BATCH_ITEM, {"name": "hat.jpg", "status": 422, "image": None, "problem": PROBLEM}],
+}
+
+EXPLANATION: Json = {"dimensions": [0.01, 0.03], "channels": [{"channel": 17, "share": 0.04}]}
+NEIGHBOUR: Json = {
+    "id": IMAGE_ID,
+    "squared_distance": 0.04,
+    "same": True,
+    "probability": 0.93,
+    "category": "cups",
+    "metadata": {"shelf": 7},
+    "explanation": None,
+    "links": LINKS,
+}
+VOTE: Json = {"category": "cups", "share": 1.0}
+SEARCH: Json = {
+    "query_id": "q_6f1d0c52a7be4d0e9c3b",
+    "model": VERSION,
+    "k": 10,
+    "offset": 0,
+    "category": VOTE,
+    "neighbours": [NEIGHBOUR],
+}
+OUTCOME: Json = {"answer": SEARCH, "problem": None}
+SEARCH_BATCH: Json = {"results": [OUTCOME, {"answer": None, "problem": PROBLEM}]}
+
+VERDICT: Json = {"left": IMAGE_ID, "right": "cup-2", "similar": True}
+FEEDBACK: Json = {"pairs": [VERDICT], "source": "Ada, by eye"}
+RECORDED: Json = {"recorded": 1, "unchanged": 0}
+
+MODEL: Json = {
+    "version": VERSION,
+    "active": True,
+    "created": _CREATED,
+    "method": "nml",
+    "feature_dim": 1280,
+    "embedding_dim": 64,
+    "b": 0.12,
+}
+MODEL_DETAILS: Json = MODEL | {"manifest": {"format_version": 1, "method": "nml", "D": 1280, "d": 64, "b": 0.12}}
+STATS: Json = {"images": 1204, "queries": 31, "pairs": 560, "model": VERSION, "indexed": 1204}
+
+IMPORT: Json = {"path": "holidays/list.csv"}
+JOB: Json = {
+    "id": JOB_ID,
+    "kind": "import",
+    "state": "done",
+    "total": 1205,
+    "done": 1204,
+    "failed": 1,
+    "detail": "Added 1,204 pictures; 0 were there already.",
+    "created": _CREATED,
+    "started": _CREATED,
+    "finished": _FINISHED,
+}
+JOB_PAGE: Json = {"jobs": [JOB], "next": None}
+FAILURE: Json = {"name": "hats/broken.png", "code": "broken_image", "detail": "The file is cut off or damaged."}
+
+HEALTH: Json = {"status": "ok"}
+CHECK: Json = {"ok": True, "why": None}
+READINESS: Json = {
+    "status": "ready",
+    "model": VERSION,
+    "checks": {"database": CHECK, "blobs": CHECK, "extractor": CHECK, "index": CHECK},
+}
+
+# By the name of the wire model.
+EXAMPLES: Mapping[str, Json] = {
+    "Problem": PROBLEM,
+    "Links": LINKS,
+    "Image": IMAGE,
+    "ImagePage": IMAGE_PAGE,
+    "ImageChanges": CHANGES,
+    "BatchItem": BATCH_ITEM,
+    "BatchAnswer": BATCH,
+    "Explanation": EXPLANATION,
+    "Neighbour": NEIGHBOUR,
+    "Vote": VOTE,
+    "SearchAnswer": SEARCH,
+    "SearchOutcome": OUTCOME,
+    "SearchBatchAnswer": SEARCH_BATCH,
+    "Verdict": VERDICT,
+    "Feedback": FEEDBACK,
+    "Recorded": RECORDED,
+    "ModelSummary": MODEL,
+    "ModelDetails": MODEL_DETAILS,
+    "Stats": STATS,
+    "Import": IMPORT,
+    "Job": JOB,
+    "JobFailure": FAILURE,
+    "JobPage": JOB_PAGE,
+    "Health": HEALTH,
+    "Check": CHECK,
+    "Readiness": READINESS,
+}

@@ -1,0 +1,22 @@
+"""Jobs about the model that searches use: activation, and the index built anew."""
+
+from app.jobs.run import Run
+from app.services.activation import Watcher, activate_version, rebuild
+
+__all__ = ["activate", "reindex"]
+
+
+def activate(run: Run) -> str:
+    """Embed all images with a stored model, then search with it. Raises: UnknownModel, ModelMismatch, BadFeatures."""
+    version = run.payload["version"]
+    run.expect(run.collection.repository.counts().images)
+    if activate_version(run.collection, version, Watcher(run.is_at, run.check)):
+        return f"Model {version} is active."
+    return f"Model {version} was active already: nothing was done."
+
+
+def reindex(run: Run) -> str:
+    """Embed all images again with the active model. Raises: NoActiveModel, BadFeatures."""
+    run.expect(run.collection.repository.counts().images)
+    rebuild(run.collection, Watcher(run.is_at, run.check))
+    return "The index was built anew."

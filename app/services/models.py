@@ -1,0 +1,77 @@
+"""Model files: kept, and given back."""
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app.errors import UnknownModel
+from app.records import ModelRecord
+from app.services.collection import Collection
+from app.services.fields import nests_deeper
+from embedding.errors import BrokenModelFile
+from embedding.model_file import Model, check_manifest, model_from_bytes
+
+__all__ = ["KeptModel", "check_model", "keep_model", "list_models", "model_file", "one_model"]
+
+_log = logging.getLogger(__name__)
+
+_MAX_DEPTH = 32  # of a manifest, which answers show
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """What became of an upload."""
+
+    model: ModelRecord
+    is_new: bool
+
+
+def keep_model(collection: Collection, content: bytes) -> KeptModel:
+    """Keep a model file, inactive; the same again changes nothing.
+
+    Raises: BrokenModelFile, NewerModelFile, ModelMismatch (of another backbone than the collection's features).
+    """
+    model = model_from_bytes(content, "The uploaded file")
+    if nests_deeper(model.manifest(), _MAX_DEPTH):
+        raise BrokenModelFile(f"The uploaded file has a manifest of more than {_MAX_DEPTH} levels: train it again.")
+    check_model(collection, model)
+    models = collection.repository.models
+    is_new = all(each.version != model.version for each in models.all())
+    models.register(model.version, model.manifest(), model.to_bytes(), datetime.now(UTC))
+    return KeptModel(models.get(model.version), is_new)
+
+
+def list_models(collection: Collection) -> list[ModelRecord]:
+    """Every model, newest first, but for those that no answer could show, so that no row breaks the listing."""
+    return [model for model in collection.repository.models.all() if _is_readable(model)]
+
+
+def one_model(collection: Collection, version: str) -> ModelRecord:
+    """One of them. Raises: UnknownModel."""
+    model = collection.repository.models.get(version)
+    if not _is_readable(model):
+        raise UnknownModel(f"The manifest of model {version} in the database is damaged: use another model.")
+    return model
+
+
+def _is_readable(model: ModelRecord) -> bool:
+    try:
+        check_manifest(model.manifest)
+        numbers = [model.manifest[name] for name in ("D", "d", "b")]
+        return all(type(each) in (int, float) for each in numbers) and not nests_deeper(model.manifest, _MAX_DEPTH)
+    except (KeyError, RecursionError, ValueError) as error:
+        _log.warning("The manifest of model %s cannot be shown, it is left out: %s", model.version, error)
+        return False
+
+
+def model_file(collection: Collection, version: str) -> bytes:
+    """The bytes of a model file. Raises: UnknownModel."""
+    models = collection.repository.models
+    return models.artifact(models.get(version).version)
+
+
+def check_model(collection: Collection, model: Model) -> None:
+    """Raises: ModelMismatch unless the collection's features come from the model's backbone."""
+    backbone = collection.repository.backbone()
+    if backbone is not None:
+        model.check_backbone(backbone)

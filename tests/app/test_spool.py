@@ -1,0 +1,131 @@
+"""Uploaded files of a job: kept as long as they are needed, whatever happens, and no longer."""
+
+import io
+import itertools
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from app import worker
+from app.errors import StoreUnavailable
+from app.jobs.doing import do_next
+from app.parts import open_collection
+from app.records import JobProgress
+from app.services.batches import start_adding
+from app.services.collection import Collection
+from app.services.images import delete_image
+from app.services.jobs import cancel_job, discard_strays, forget_old_jobs, job_failures
+from app.services.spool import BatchFile
+from app.settings import Settings
+from tests.app.conftest import Draw, Start
+from tests.app.jobs import wait_for
+
+FILES = 40
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Iterator[Collection]:
+    """Without the thread that does jobs: each test does them itself."""
+    with open_collection(Settings(data_dir=tmp_path / "data")) as collection:
+        yield collection
+
+
+def upload(collection: Collection, draw: Draw, *more: bytes) -> tuple[str, Path]:
+    """The id of a job that adds pictures, and the folder where they wait."""
+    contents = [draw(seed) for seed in range(FILES)] + list(more)
+    files = [BatchFile(f"{number}.png", io.BytesIO(each), f"i{number}") for number, each in enumerate(contents)]
+    job = start_adding(collection, files)
+    return job.id, collection.spool / job.id
+
+
+def never() -> bool:
+    return False
+
+
+def test_what_was_deleted_does_not_come_back_when_the_job_goes_on(collection: Collection, draw: Draw) -> None:
+    job_id, folder = upload(collection, draw, b"no picture")
+    asked = itertools.count()
+    assert do_next(collection, lambda: next(asked) > 20)  # stopped in the midst of its second batch
+    stored = collection.repository.counts().images
+    assert 0 < stored < FILES
+    assert len(list(folder.iterdir())) == 1 + FILES + 1 - stored
+    delete_image(collection, "i0")
+    delete_image(collection, f"i{stored - 1}")
+    assert do_next(collection, never)
+    job = collection.repository.jobs.get(job_id)
+    assert (job.state, job.total, job.done, job.failed) == ("done", FILES + 1, FILES, 1)
+    assert job.detail == (
+        f"Added {FILES - stored} pictures; 0 were there already. {stored} were done before it was interrupted."
+    )
+    assert [failure.name for failure in job_failures(collection, job_id)] == [f"{FILES}.png"]
+    assert collection.repository.counts().images == FILES - 2
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("name", ["list.json", "000030"])
+def test_a_disk_that_fails_for_a_moment_is_waited_for(collection: Collection, draw: Draw, name: str) -> None:
+    job_id, folder = upload(collection, draw)
+    file = folder / name
+    aside = file.rename(folder.parent / "aside")
+    file.symlink_to(name)  # a circle
+    with pytest.raises(StoreUnavailable, match="uploaded file"):
+        do_next(collection, never)
+    file.unlink()
+    aside.rename(file)
+    assert do_next(collection, never)
+    job = collection.repository.jobs.get(job_id)
+    assert (job.state, job.done, job.failed) == ("done", FILES, 0)
+
+
+@pytest.mark.parametrize("how", ["DELETE", "age"])
+def test_files_of_a_job_that_failed_are_kept_until_it_is_forgotten(
+    collection: Collection, draw: Draw, how: str
+) -> None:
+    job_id, folder = upload(collection, draw)
+    (folder / "list.json").write_text("{")  # a surprise
+    assert do_next(collection, never)
+    assert collection.repository.jobs.get(job_id).state == "failed"
+    discard_strays(collection)
+    assert len(list(folder.iterdir())) == FILES + 1
+    if how == "DELETE":
+        assert cancel_job(collection, job_id).state == "failed"
+    else:
+        collection.job_retention -= collection.job_retention
+        forget_old_jobs(collection)
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("state", ["done", "cancelled", "running", "waiting", "none"])
+def test_a_start_removes_what_no_job_needs(collection: Collection, draw: Draw, state: str) -> None:
+    job_id, folder = upload(collection, draw)
+    jobs, now = collection.repository.jobs, datetime.now(UTC)
+    if state in ("done", "running"):
+        jobs.start(job_id, now)
+    if state == "done":
+        jobs.finish(job_id, "done", JobProgress(), now)
+    elif state == "cancelled":
+        jobs.cancel(job_id, now)
+    elif state == "none":
+        folder.rename(folder := folder.with_name("none"))
+    discard_strays(collection)
+    assert folder.exists() == (state in ("running", "waiting"))
+
+
+def test_files_of_a_job_that_is_cancelled_while_it_waits_for_trouble_to_end_go(
+    start: Start, draw: Draw, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "_PAUSE_S", 0.1)
+    with start() as client:
+        blobs = tmp_path / "data" / "blobs"
+        if blobs.exists():
+            blobs.rename(tmp_path / "aside")
+        blobs.write_text("in the way of the folder")
+        files = [("files", (f"{seed}.png", draw(seed))) for seed in range(65)]
+        job = client.post("/v1/images/batch", files=files).json()
+        url = f"/v1/jobs/{job['id']}"
+        wait_for(lambda: "waits until" in (client.get(url).json()["detail"] or ""))
+        assert client.delete(url).json()["state"] == "cancelled"
+        wait_for(lambda: not any((tmp_path / "data" / "spool").iterdir()))
+        blobs.unlink()
