@@ -52,7 +52,7 @@ def main(sizes: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = folder / "model.safetensors"
-        save_model(_model(), model)
+        save_model(random_model(), model)
         empty = _start(folder / "empty", model)
         print(f"  empty: {empty.seconds:.1f} s, {empty.megabytes:.0f} MB")
         for n in sizes:
@@ -68,7 +68,7 @@ def main(sizes: list[int]) -> None:
                 )
 
 
-def _model() -> Model:
+def random_model() -> Model:
     """Nothing is learned: only its sizes matter."""
     backbone = load_backbone()
     rng = np.random.default_rng(0)
@@ -138,7 +138,7 @@ def _searches(client: httpx.Client) -> list[float]:
     seconds = [0.0]
     for number in range(_SEARCHES):
         begun = time.perf_counter()
-        answer = client.post("/v1/search", params={"image_id": f"image-{number}", "k": 10})
+        answer = client.post("/v1/search", json={"by": "image", "image_id": f"image-{number}", "k": 10})
         if answer.status_code == httpx.codes.OK:
             seconds.append(time.perf_counter() - begun)
     return seconds
