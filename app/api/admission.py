@@ -95,9 +95,13 @@ async def while_connected(request: Request, handle: Callable[[Request], Awaitabl
         except Exception as error:  # the task group would wrap it
             answer = error
         watch.cancel_scope.cancel()
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    try:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+    finally:
+        # An error and this frame would keep each other, and the body, until a full collection of garbage: minutes.
+        del answer
 
 
 class _Body:
