@@ -111,7 +111,9 @@ def _answer(asked: Request, port: int) -> bytes:
             connection.sendall(asked.sent)
             if not asked.is_whole:
                 connection.shutdown(socket.SHUT_WR)
-        except (BrokenPipeError, ConnectionResetError):
+        except TimeoutError:
+            raise
+        except OSError:
             pass  # it has answered and closed before all was sent
         try:
             while piece := connection.recv(65_536):
