@@ -17,6 +17,7 @@ from app.contract.requests import ImageChanges
 from app.records import StoredImage
 from app.services import adding, thumbnails
 from app.services import images as service
+from app.services.cursor import MAX_PAGE
 from app.services.media import EXTENSIONS
 
 __all__ = ["router"]
@@ -60,7 +61,7 @@ async def add_image(
 @router.get("", **needs("reader"))
 def list_images(
     collection: CollectionDep,
-    limit: Annotated[int, Query(description=f"1 to {service.MAX_PAGE}.", examples=[100])] = 100,
+    limit: Annotated[int, Query(description=f"1 to {MAX_PAGE}.", examples=[100])] = 100,
     cursor: Annotated[str | None, Query(description="`next` of the page before.", examples=[examples.CURSOR])] = None,
     category: Annotated[str | None, Query(description="Only images of that category.", examples=["cups"])] = None,
     metadata: Annotated[

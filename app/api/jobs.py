@@ -18,6 +18,7 @@ from app.records import JobRecord
 from app.services import jobs as service
 from app.services.activation import start_reindex
 from app.services.collection import Collection
+from app.services.cursor import MAX_PAGE
 from app.services.imports import start_import
 
 __all__ = ["ACCEPTED", "accepted", "router"]
@@ -41,7 +42,7 @@ def accepted(job: JobRecord, response: Response) -> Job:
 @router.get("/jobs", **needs("reader"))
 def list_jobs(
     collection: CollectionDep,
-    limit: Annotated[int, Query(description=f"1 to {service.MAX_PAGE}.", examples=[100])] = 100,
+    limit: Annotated[int, Query(description=f"1 to {MAX_PAGE}.", examples=[100])] = 100,
     cursor: Annotated[str | None, Query(description="`next` of the page before.", examples=[examples.CURSOR])] = None,
 ) -> JobPage:
     """List jobs in the order in which they were asked for, which is the order in which they are done, one at a time."""

@@ -2,13 +2,36 @@
 
 import base64
 import binascii
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
-from app.errors import BadCursor
+from app.errors import BadCursor, BadLimit, shown
 
-__all__ = ["decode_cursor", "encode_cursor"]
+__all__ = ["MAX_PAGE", "decode_cursor", "encode_cursor", "one_page"]
+
+MAX_PAGE = 1000  # rows in one answer of a listing; of images about half a megabyte of JSON
 
 _VERSION = "1:"
 _MAX_SEQ = 2**63 - 1  # what a database column holds
+
+
+class _Numbered(Protocol):
+    @property
+    def seq(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Numbered)
+
+
+def one_page(rows: Callable[[int, int], list[T]], limit: int, cursor: str | None) -> tuple[list[T], str | None]:
+    """A page of a listing, and the cursor of the one that follows.
+
+    rows: at most so many, of a seq above the second number, in the order of seq. Raises: BadLimit, BadCursor.
+    """
+    if not 1 <= limit <= MAX_PAGE:
+        raise BadLimit(f"limit must be 1 to {MAX_PAGE}, got {shown(limit)}.")
+    found = rows(limit + 1, decode_cursor(cursor) if cursor else 0)
+    return found[:limit], encode_cursor(found[limit - 1].seq) if len(found) > limit else None
 
 
 def encode_cursor(seq: int) -> str:

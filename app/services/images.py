@@ -7,16 +7,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from app.errors import BadField, BadLimit, shown
+from app.errors import BadField
 from app.records import Fields, ImageFilter, StoredImage
 from app.services.collection import Collection
-from app.services.cursor import decode_cursor, encode_cursor
+from app.services.cursor import one_page
 from app.services.fields import check_metadata, check_text, filter_from
 from app.services.files import delete_files
 
-__all__ = ["MAX_PAGE", "Page", "delete_image", "get_image", "list_images", "open_file", "read_file", "update_image"]
-
-MAX_PAGE = 1000  # images in one answer of a listing, about half a megabyte of JSON
+__all__ = ["Page", "delete_image", "get_image", "list_images", "open_file", "read_file", "update_image"]
 
 
 @dataclass(frozen=True)
@@ -54,13 +52,12 @@ def list_images(
     category, metadata: only images of that category, whose metadata have the members of that JSON object.
     Raises: BadLimit, BadCursor, BadField.
     """
-    if not 1 <= limit <= MAX_PAGE:
-        raise BadLimit(f"limit must be 1 to {MAX_PAGE}, got {shown(limit)}.")
-    after = decode_cursor(cursor) if cursor else 0
-    where = ImageFilter(check_text("category", category), filter_from(metadata))
-    images = collection.repository.images.page(limit + 1, after=after, where=where)
-    more = len(images) > limit
-    return Page(images[:limit], encode_cursor(images[limit - 1].seq) if more else None)
+
+    def rows(count: int, after: int) -> list[StoredImage]:
+        where = ImageFilter(check_text("category", category), filter_from(metadata))
+        return collection.repository.images.page(count, after=after, where=where)
+
+    return Page(*one_page(rows, limit, cursor))
 
 
 def update_image(collection: Collection, image_id: str, changes: Mapping[str, Any]) -> StoredImage:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from app.errors import BadLimit, Busy, shown
+from app.errors import Busy
 from app.records import JobFailure, JobRecord
 from app.services.collection import Collection
-from app.services.cursor import decode_cursor, encode_cursor
+from app.services.cursor import one_page
 from app.services.spool import discard_spool, spooled_jobs
 
 __all__ = [
-    "MAX_PAGE",
     "MAX_UNFINISHED",
     "JobPage",
     "add_job",
@@ -28,7 +27,6 @@ __all__ = [
     "new_job_id",
 ]
 
-MAX_PAGE = 1000  # jobs in one answer of a listing
 MAX_UNFINISHED = 100  # jobs; what is uploaded for them waits on disk
 
 
@@ -66,11 +64,7 @@ def get_job(collection: Collection, job_id: str) -> JobRecord:
 
 def list_jobs(collection: Collection, limit: int, cursor: str | None) -> JobPage:
     """A page in the order in which they were asked for. Raises: BadLimit, BadCursor."""
-    if not 1 <= limit <= MAX_PAGE:
-        raise BadLimit(f"limit must be 1 to {MAX_PAGE}, got {shown(limit)}.")
-    jobs = collection.repository.jobs.page(limit + 1, after=decode_cursor(cursor) if cursor else 0)
-    more = len(jobs) > limit
-    return JobPage(jobs[:limit], encode_cursor(jobs[limit - 1].seq) if more else None)
+    return JobPage(*one_page(lambda count, after: collection.repository.jobs.page(count, after=after), limit, cursor))
 
 
 def job_failures(collection: Collection, job_id: str) -> Iterator[JobFailure]:

@@ -1,8 +1,6 @@
 """A part of a picture: of the upright one, however it is stored, uploaded or asked for."""
 
-import io
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,19 +11,8 @@ from starlette.testclient import TestClient
 
 from tests.app.conftest import Draw, Start
 from tests.app.searching import add_all, by_image, post
+from tests.awkward.colours import ORIENTATIONS, turned
 
-ORIENTATION = 0x0112
-# How each orientation is stored: what undoes the turn that a viewer makes (EXIF 2.32, table of tag 274).
-STORED: Mapping[int, Any] = {
-    1: None,
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_90,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_270,
-}
 CROP = {"left": 0.25, "top": 0.5, "right": 0.75, "bottom": 1.0}
 
 
@@ -37,10 +24,7 @@ def upright() -> Image.Image:
 
 
 def png(picture: Image.Image, orientation: int = 1) -> bytes:
-    turn, file, exif = STORED[orientation], io.BytesIO(), Image.Exif()
-    exif[ORIENTATION] = orientation
-    (picture if turn is None else picture.transpose(turn)).save(file, "PNG", exif=exif)
-    return file.getvalue()
+    return turned("PNG", orientation, picture)
 
 
 def features_of(client: TestClient, query_id: str) -> Any:
@@ -50,7 +34,7 @@ def features_of(client: TestClient, query_id: str) -> Any:
 
 def test_all_orientations_are_one_picture(start: Start) -> None:
     with start() as client:
-        files = {f"o{orientation}": png(upright(), orientation) for orientation in STORED}
+        files = {f"o{orientation}": png(upright(), orientation) for orientation in ORIENTATIONS}
         assert len(set(files.values())) == 8
         add_all(client, files)
         images = client.app.state.collection.repository.images  # type: ignore[attr-defined]
@@ -60,7 +44,7 @@ def test_all_orientations_are_one_picture(start: Start) -> None:
         assert [each["squared_distance"] for each in found] == [0.0] * 7
 
 
-@pytest.mark.parametrize("orientation", STORED)
+@pytest.mark.parametrize("orientation", ORIENTATIONS)
 def test_a_crop_is_of_the_upright_picture(start: Start, orientation: int) -> None:
     part = upright().crop((24, 32, 72, 64))
     with start() as client:

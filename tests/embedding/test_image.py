@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import ExifTags, Image, ImageCms
+from PIL import Image, ImageCms
 
 from embedding.errors import BadImage, BrokenImage, ImageTooLarge, UnsupportedImage
 from embedding.image import SUPPORTED_FORMATS, ImageLimits, decode_image
+from tests.awkward.colours import turned
 
 RED, BLUE, WHITE = (200, 30, 30), (30, 30, 200), (255, 255, 255)
 HEIC = Path(__file__).parent / "data" / "red_over_blue.heic"  # drawn and encoded by us; the decoder cannot write
@@ -55,20 +56,7 @@ def test_heic() -> None:
 def test_every_exif_orientation_comes_out_upright(orientation: int) -> None:
     upright = red_over_blue()
     upright.paste(WHITE, (0, 0, 10, 10))  # one corner, so that mirrored is not the same as turned
-    stored_as = {
-        1: None,
-        2: Image.Transpose.FLIP_LEFT_RIGHT,
-        3: Image.Transpose.ROTATE_180,
-        4: Image.Transpose.FLIP_TOP_BOTTOM,
-        5: Image.Transpose.TRANSPOSE,
-        6: Image.Transpose.ROTATE_90,
-        7: Image.Transpose.TRANSVERSE,
-        8: Image.Transpose.ROTATE_270,
-    }[orientation]
-    stored = upright if stored_as is None else upright.transpose(stored_as)
-    exif = Image.Exif()
-    exif[ExifTags.Base.Orientation] = orientation
-    decoded = decode_image(encoded(stored, "PNG", exif=exif))
+    decoded = decode_image(turned("PNG", orientation, upright))
     np.testing.assert_array_equal(np.asarray(decoded), np.asarray(upright))
 
 
