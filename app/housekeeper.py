@@ -11,12 +11,15 @@ from app.services.collection import Collection
 from app.services.housekeeping import keep_house
 from app.services.indexing import save_snapshot
 from embedding.errors import BadFeatures
+from embedding.process import give_back_freed_memory
 
 __all__ = ["housekeeping"]
 
 _log = logging.getLogger(__name__)
 
 _SOON_S = 60.0  # what was in the way, a backup or a full disk, takes longer than a moment
+
+_RETURN_S = 60.0  # between two times that freed memory goes back to the system: making room again costs milliseconds
 
 
 @contextmanager
@@ -34,7 +37,7 @@ def housekeeping(collection: Collection, interval_s: float) -> Iterator[None]:
 
 
 def _keep_house(collection: Collection, interval_s: float, started: float, stop: Event) -> None:
-    next_time = started
+    next_time = next_return = started
     while True:
         if time.time() >= next_time:
             collection.sweep_soon.clear()
@@ -45,6 +48,9 @@ def _keep_house(collection: Collection, interval_s: float, started: float, stop:
             next_time = time.time() + interval_s
         if collection.sweep_soon.is_set():
             next_time = min(next_time, time.time() + _SOON_S)
+        if time.time() >= next_return:
+            give_back_freed_memory()
+            next_return = time.time() + _RETURN_S
         if stop.wait(min(1.0, interval_s)):
             return
 

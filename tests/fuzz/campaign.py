@@ -19,7 +19,8 @@ from tests.fuzz.mutations import mutated
 
 __all__ = ["MOST_GROWTH", "Campaign"]
 
-MOST_GROWTH = 128 * 2**20  # bytes between the warm-up, which sends the corpus, and the end
+MOST_GROWTH = 64 * 2**20  # bytes between the end of the warm-up and the end
+WARM_UP_SHARE = 0.2  # of the time, before it: the same traffic, until the largest pictures have met each other
 ANSWER_S = 30
 _LANES = 4
 _MOST_VIOLATIONS = 10  # then it ends: the rest is the same again
@@ -50,8 +51,9 @@ class Campaign:
         try:
             port = int(program.wait_for(r"running on http://127\.0\.0\.1:(\d+)"))
             self._warm_up(port, self._files if warm_up is None else warm_up)
+            self._send_for(port, seconds * WARM_UP_SHARE, "warm-up")
             before = _resident(program)
-            self._send_for(port, seconds)
+            self._send_for(port, seconds, "campaign")
             self._compare(before, _resident(program))
         finally:
             program.kill()
@@ -62,13 +64,13 @@ class Campaign:
         with ThreadPoolExecutor(_LANES) as pool:
             list(pool.map(lambda asked: self._judge(asked, port), requests))
 
-    def _send_for(self, port: int, seconds: float) -> None:
+    def _send_for(self, port: int, seconds: float, phase: str) -> None:
         end = time.monotonic() + seconds
         with ThreadPoolExecutor(_LANES) as pool:
-            list(pool.map(lambda lane: self._lane(lane, port, end), range(_LANES)))
+            list(pool.map(lambda lane: self._lane(f"{self.seed} {phase} {lane}", port, end), range(_LANES)))
 
-    def _lane(self, lane: int, port: int, end: float) -> None:
-        rng = random.Random(self.seed * 1000 + lane)  # noqa: S311
+    def _lane(self, seed: str, port: int, end: float) -> None:
+        rng = random.Random(seed)  # noqa: S311
         while time.monotonic() < end and len(self.violations) < _MOST_VIOLATIONS:
             file = rng.choice(self._files) if rng.random() < 0.1 else mutated(rng, self._files)
             self._judge(request(rng, file), port)
