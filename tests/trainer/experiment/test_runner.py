@@ -1,4 +1,4 @@
-"""`trainer experiment` as a process of its own, on real pictures."""
+"""`trainer experiment` on real pictures: a process of its own, or called in this one where that shows no less."""
 
 import csv
 import os
@@ -8,9 +8,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from demo.drawing import draw_collection
@@ -31,6 +33,21 @@ def run(cache: Path, *arguments: str | Path, code: int = 0) -> tuple[str, str]:
     out, err = process.communicate(timeout=400)
     assert process.returncode == code, err
     return out, err
+
+
+@pytest.fixture(autouse=True)
+def _as_many_threads() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def called(cache: Path, *arguments: str | Path) -> None:
+    """The same command within this process, without seconds of imports. Raises what it fails with."""
+    given = ["experiment", *map(str, arguments), "--cache", str(cache), "--device", "cpu"]
+    result = CliRunner().invoke(app, given)
+    if result.exception:
+        raise result.exception
 
 
 def rows(folder: Path, name: str = "results.csv") -> list[dict[str, str]]:
@@ -111,15 +128,15 @@ def test_a_second_run_needs_another_folder_or_resume(
     finished: tuple[Path, str], odd_collection: Path, cache: Path
 ) -> None:
     folder, _ = finished
-    _, err = run(cache, odd_collection, "--out", folder, *QUICK, code=2)
-    assert "already holds a run" in err
+    with pytest.raises(TrainerError, match="already holds a run"):
+        called(cache, odd_collection, "--out", folder, *QUICK)
     before = untimed(rows(folder))
     started = time.monotonic()
-    run(cache, odd_collection, "--out", folder, *QUICK, "--resume")
+    called(cache, odd_collection, "--out", folder, *QUICK, "--resume")
     assert time.monotonic() - started < 60
     assert untimed(rows(folder)) == before
-    _, err = run(cache, odd_collection, "--out", folder, *QUICK, "--resume", "--strips", "1", code=2)
-    assert "started with strips = 3, now it is 1" in err
+    with pytest.raises(TrainerError, match="started with strips = 3, now it is 1"):
+        called(cache, odd_collection, "--out", folder, *QUICK, "--resume", "--strips", "1")
 
 
 def test_killed_and_resumed_side_by_side_gives_the_same(
@@ -145,7 +162,7 @@ def test_curves_learn_from_pairs_alone(collection: Path, cache: Path, tmp_path: 
     """Methods that cannot are left out; wrong pairs are told apart; a second run finds all of it done."""
     quick = ("--methods", "pca,lda,mlp-contrastive", "--d", "4", "--K", "5", "--seeds", "1", "--no-sensitivity")
     settings = (*quick, "--strips", "0", "--pairs", "50,5000", "--wrong", "0,40")
-    run(cache, collection, "--out", tmp_path / "run", *settings)
+    called(cache, collection, "--out", tmp_path / "run", *settings)
     found = {(r["method"], r["pairs"], r["wrong"]): float(r["mprec"]) for r in rows(tmp_path / "run", "pairs.csv")}
     assert set(found) == {("mlp-contrastive", count, wrong) for count in ("50", "5000") for wrong in ("0", "40")}
     best = found["mlp-contrastive", "5000", "0"]
@@ -153,13 +170,13 @@ def test_curves_learn_from_pairs_alone(collection: Path, cache: Path, tmp_path: 
     assert best > found["mlp-contrastive", "5000", "40"] + 5
     assert 'id="pairs"' in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     before = (tmp_path / "run" / "pairs.csv").read_bytes()
-    run(cache, collection, "--out", tmp_path / "run", *settings, "--resume")
+    called(cache, collection, "--out", tmp_path / "run", *settings, "--resume")
     assert (tmp_path / "run" / "pairs.csv").read_bytes() == before
 
 
 def test_sensitivity_moves_m_and_b(collection: Path, cache: Path, tmp_path: Path) -> None:
-    settings = ("--methods", "nml-sgd", "--d", "4", "--K", "5", "--seeds", "1", "--strips", "0", "--jobs", "2")
-    run(cache, collection, "--out", tmp_path / "run", *settings)
+    settings = ("--methods", "nml-sgd", "--d", "4", "--K", "5", "--seeds", "1", "--strips", "0")
+    called(cache, collection, "--out", tmp_path / "run", *settings)
     found = rows(tmp_path / "run", "sensitivity.csv")
     assert Counter(row["parameter"] for row in found) == {"m": 6, "b": 5}
     usual = rows(tmp_path / "run")[0]["mprec"]
@@ -179,7 +196,7 @@ def test_several_labels_an_image(collection: Path, cache: Path, tmp_path: Path) 
             label = path.parent.name + ("|even" if i % 4 == 0 else "")
             writer.writerow([path, label, "train" if i % 2 == 0 else "test"])
     settings = ("--methods", "raw-l2,lda,ml,nml-sgd", "--d", "4", "--K", "3", "--seeds", "1", "--no-sensitivity")
-    run(cache, table, "--out", tmp_path / "run", *settings)
+    called(cache, table, "--out", tmp_path / "run", *settings)
     assert {row["method"] for row in rows(tmp_path / "run")} == {"raw-l2", "lda", "ml", "nml-sgd"}
     assert "40 training images have several labels" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
