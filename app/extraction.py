@@ -19,6 +19,7 @@ from anyio.to_thread import run_sync
 
 from app.ports import Extractor, Measures
 from app.records import Box, FeatureMatrix, Picture
+from embedding.backbone_identity import BackboneIdentity
 from embedding.process import cores
 
 __all__ = ["RequestExtraction"]
@@ -39,6 +40,7 @@ class RequestExtraction:
 
     def __init__(self, extractor: Extractor, measures: Measures):
         self._extractor = extractor
+        self.backbone: BackboneIdentity = extractor.backbone
         self._measures = measures
         # Threads of their own: however many requests wait here, all that other requests run in are free.
         self._decoding = CapacityLimiter(min(cores(), _MAX_DECODING))

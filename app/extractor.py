@@ -3,18 +3,18 @@
 import io
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import BoundedSemaphore
 
 from PIL import Image
 
 from app.records import Box, FeatureMatrix, Picture
 from embedding.backbone import Backbone
+from embedding.backbone_identity import BackboneIdentity
 from embedding.image import ImageLimits, decode_image
 
-__all__ = ["BackboneExtractor", "open_extractor"]
+__all__ = ["BackboneExtractor", "make_extractor"]
 
 # Pictures that may be decoded at once. At 60 million pixels each takes 180 MB, so without a bound a burst of large
 # uploads would fill the memory; what waits for the backbone is small.
@@ -41,6 +41,7 @@ class BackboneExtractor:
 
     def __init__(self, backbone: Backbone, limits: ImageLimits, thread: ThreadPoolExecutor):
         self._backbone = backbone
+        self.backbone: BackboneIdentity = backbone.identity
         self._limits = limits
         self.max_bytes = limits.max_bytes
         self._thread = thread
@@ -68,13 +69,12 @@ class BackboneExtractor:
         return max((time.monotonic() - since for since in list(self._waiting.values())), default=0.0)
 
 
-@contextmanager
-def open_extractor(backbone: Backbone, limits: ImageLimits) -> Iterator[BackboneExtractor]:
-    """An extractor that is warm; its thread ends with the block."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="extract") as thread:
-        extractor = BackboneExtractor(backbone, limits, thread)
-        extractor.features([extractor.decode(_ONE_PIXEL_GIF, thumbnail=True)])
-        yield extractor
+def make_extractor(backbone: Backbone, limits: ImageLimits) -> BackboneExtractor:
+    """An extractor that is warm. Its thread ends when nobody holds it any more, so that requests which began with it
+    end with it where another one takes its place."""
+    extractor = BackboneExtractor(backbone, limits, ThreadPoolExecutor(1, thread_name_prefix="extract"))
+    extractor.features([extractor.decode(_ONE_PIXEL_GIF, thumbnail=True)])
+    return extractor
 
 
 def _cropped(image: Image.Image, box: Box) -> Image.Image:

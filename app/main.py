@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app.api import batches, feedback, health, images, jobs, models, reference, search, training
+from app.api import batches, feedback, health, images, jobs, models, reference, search, suggestions, training
 from app.api.access import Access
 from app.api.admission import Places
 from app.api.cors import Cors
@@ -48,7 +48,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.is_stopping = lambda: False  # whoever runs the application may know better
     app.state.measures = PrometheusMeasures()
     app.state.access = Access(settings.anonymous, settings.requests_per_minute, settings.concurrent_requests)
-    for routes in (images, batches, search, feedback, models, jobs, training, health, reference):
+    for routes in (images, batches, search, suggestions, feedback, models, jobs, training, health, reference):
         app.include_router(routes.router)
     describe_search(app, settings.max_k)
     show_examples(app)

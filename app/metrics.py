@@ -24,6 +24,9 @@ class Unmeasured:
     def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
         pass
 
+    def undone_verdicts(self, count: int) -> None:
+        pass
+
 
 class PrometheusMeasures:
     """Numbers for Prometheus, in a registry of their own: several applications may run in one process."""
@@ -41,6 +44,7 @@ class PrometheusMeasures:
         self._verdicts = Counter(
             "samekind_verdicts", "Verdicts about pairs that were stored.", ("similar",), registry=self.registry
         )
+        self._undone = Counter("samekind_verdicts_undone", "Verdicts that were taken back.", registry=self.registry)
         for stage in get_args(Stage):  # there from the start: a series that comes later has no first increase
             self._seconds.labels(stage)
         for similar in ("true", "false"):
@@ -57,3 +61,6 @@ class PrometheusMeasures:
     def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
         self._verdicts.labels("true").inc(similar)
         self._verdicts.labels("false").inc(dissimilar)
+
+    def undone_verdicts(self, count: int) -> None:
+        self._undone.inc(count)

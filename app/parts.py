@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from app.backbones import LocalBackbones
 from app.errors import DataFolderInUse
-from app.extraction import RequestExtraction
-from app.extractor import open_extractor
 from app.fetching import AllowListFetcher, NoFetcher
 from app.index.faiss_index import FaissIndex
 from app.index.snapshot import FileSnapshots
@@ -26,7 +25,7 @@ from app.services.kept import purge_queries
 from app.services.keys import check_strangers
 from app.settings import Settings
 from app.store.opened import open_store, own_store
-from embedding.backbone import Backbone, load_backbone
+from embedding.backbone import Backbone
 from embedding.image import ImageLimits
 from embedding.model_file import Model
 from embedding.process import use_threads
@@ -46,35 +45,34 @@ def open_collection(
     """
     measures = measures or Unmeasured()
     use_threads(settings.threads)
-    limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
     with own_store(settings.places) as store:
         if listening:
             check_strangers(store.repository.keys, settings.host, settings.anonymous)
         model = model_to_start_with(store.repository, settings.model) if activated else None
-        of_features = None if activated else store.repository.backbone()
-        name = next((each.name for each in (model and model.backbone, of_features) if each), settings.backbone)
-        backbone = _backbone(settings, name, store.repository, model)
-        with open_extractor(backbone, limits) as extractor:
-            collection = Collection(
-                repository=store.repository,
-                blobs=store.blobs,
-                file_deletion=store.file_deletion,
-                extractor=extractor,
-                extraction=RequestExtraction(extractor, measures),
-                fetcher=_fetcher(settings),
-                measures=measures,
-                new_index=FaissIndex,
-                snapshots=FileSnapshots(settings.snapshot),
-                max_k=settings.max_k,
-                query_retention=timedelta(seconds=settings.query_retention_s),
-                job_retention=timedelta(seconds=settings.job_retention_s),
-                spool=settings.spool,
-                import_dir=settings.import_dir,
-            )
-            purge_queries(collection)
-            if model is not None:
-                activate(collection, model)
-            yield collection
+        backbones = _backbones(settings, measures)
+        extractor, extraction = backbones.parts_of(_backbone(backbones, store.repository, model))
+        collection = Collection(
+            repository=store.repository,
+            blobs=store.blobs,
+            file_deletion=store.file_deletion,
+            extractor=extractor,
+            extraction=extraction,
+            backbones=backbones,
+            fetcher=_fetcher(settings),
+            measures=measures,
+            new_index=FaissIndex,
+            snapshots=FileSnapshots(settings.snapshot),
+            max_k=settings.max_k,
+            query_retention=timedelta(seconds=settings.query_retention_s),
+            job_retention=timedelta(seconds=settings.job_retention_s),
+            keep_models=settings.keep_models,
+            spool=settings.spool,
+            import_dir=settings.import_dir,
+        )
+        purge_queries(collection)
+        if model is not None:
+            activate(collection, model)
+        yield collection
 
 
 def find_near_duplicates(settings: Settings, bound: float) -> list[tuple[str, str, float]]:
@@ -136,15 +134,22 @@ def _fetcher(settings: Settings) -> Fetcher:
     return AllowListFetcher(hosts, settings.max_upload_bytes) if hosts else NoFetcher()
 
 
-def _backbone(settings: Settings, name: str, repository: Repository, model: Model | None) -> Backbone:
-    """The backbone of that name; made sure that it is the model's and that the stored features are its own."""
-    backbone = load_backbone(
-        name,
-        weights=settings.backbone_weights,
-        allow_download=settings.allow_download,
-        device=settings.device,
+def _backbones(settings: Settings, measures: Measures) -> LocalBackbones:
+    limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
+    return LocalBackbones(
+        settings.backbone, settings.backbone_weights, settings.allow_download, settings.device, limits, measures
     )
-    if model is not None:
-        model.check_backbone(backbone.identity)
+
+
+def _backbone(backbones: LocalBackbones, repository: Repository, model: Model | None) -> Backbone:
+    """The model's, else the one that the stored features come from, else the settings'.
+
+    Raises: BackboneUnavailable, BackboneMismatch if the stored features come from another one than the model's.
+    """
+    held = repository.backbone() if repository.has_features() else None
+    wanted = model.backbone if model else held
+    if wanted and held not in (None, wanted):
+        repository.claim_backbone(wanted)  # refuses, which need not wait until that one is loaded
+    backbone = backbones.load(wanted) if wanted else backbones.named()
     repository.claim_backbone(backbone.identity)
     return backbone

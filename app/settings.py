@@ -24,6 +24,7 @@ from app.records import Anonymous, Places
 __all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
 
 PREFIX = "SAMEKIND_"
+_OF_OTHERS = {"key"}  # where `trainer update` finds its key: no setting, and no mistake either
 
 
 class Settings(BaseSettings):
@@ -47,8 +48,14 @@ class Settings(BaseSettings):
         None, description="Model file to activate at start; unset: the one that was active last."
     )
     # embedding.backbone.DEFAULT_BACKBONE, but that module takes seconds to import; a test compares the two.
-    backbone: str = Field("efficientnet-lite0", description="Where features come from while no model is active.")
-    backbone_weights: Path | None = Field(None, description="Weights file for the backbone; unset: its usual place.")
+    backbone: str = Field(
+        "efficientnet-lite0",
+        description="Where features come from while there is neither a model nor an image; later the collection knows.",
+    )
+    backbone_weights: Path | None = Field(
+        None,
+        description="Weights file of that backbone, or a folder of such files; unset: their usual places.",
+    )
     device: str = Field("auto", description="Where the backbone runs: auto, cpu, cuda, mps.")
     allow_download: bool = Field(False, description="Whether missing weights may be fetched from the internet.")
     allow_anonymous: bool = Field(
@@ -111,6 +118,13 @@ class Settings(BaseSettings):
     )
     job_retention_s: int = Field(
         7 * 24 * 3600, gt=0, le=10 * 365 * 24 * 3600, description="How long finished jobs can be asked for, in seconds."
+    )
+    # Each is kept with its file: 50 MB at most, mostly far less.
+    keep_models: int = Field(
+        10,
+        ge=1,
+        le=1000,
+        description="How many of the newest models are kept, beside the active one and the one before it.",
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines look: text for people, or json.")
     threads: int = Field(0, ge=0, le=256, description="CPU threads for feature extraction; 0: all cores.")
@@ -210,7 +224,7 @@ def settings_table() -> list[tuple[str, str, str]]:
 def _refuse_unknown_variables(environment: Iterable[str]) -> None:
     for variable in sorted(environment):
         name = variable.lower().removeprefix(PREFIX.lower())
-        if variable.upper().startswith(PREFIX) and name not in Settings.model_fields:
+        if variable.upper().startswith(PREFIX) and name not in Settings.model_fields and name not in _OF_OTHERS:
             close = difflib.get_close_matches(name, Settings.model_fields, n=1)
             hint = f"did you mean {PREFIX}{close[0].upper()}?" if close else "run `samekind settings` for the list."
             raise BadSettings(f"{variable} is no setting of this program: {hint}")

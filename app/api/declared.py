@@ -46,6 +46,7 @@ class Declared:
 
     queries: Set[str]
     kinds: Set[str]  # none: it has no body
+    is_optional: bool  # whether the body may be left out
     fields: Set[str] | None  # of a form that FastAPI reads; None: it reads none
     reads_json: bool  # whether FastAPI reads that
 
@@ -53,7 +54,7 @@ class Declared:
         """What can be told before the body is read. Raises: RequestValidationError, HTTPException 415."""
         _check_names("query", (name for name, _ in request.query_params.multi_items()), self.queries)
         kind = kind_of(request)
-        if self.kinds and kind not in self.kinds:
+        if self.kinds and kind not in self.kinds and not (self.is_optional and _has_no_body(request)):
             wanted = " or ".join(sorted(self.kinds, reverse=True))
             sent = ascii(request.headers["content-type"][:_SHOWN]) if kind else "none"
             raise HTTPException(415, f"The body is {wanted}, and its Content-Type says so: got {sent}.")
@@ -84,10 +85,16 @@ def declared_by(route: APIRoute) -> Declared:
     described = (route.openapi_extra or {}).get("requestBody", {}).get("content", {})
     return Declared(
         queries={each.alias for part in parts for each in part.query_params},
+        is_optional=body is not None and not body.is_required(),
         kinds=set(described) or ({FORM} if is_form else {JSON} if body else set()),
         fields={each.alias for part in parts for each in part.body_params} if is_form else None,
         reads_json=body is not None and not is_form,
     )
+
+
+def _has_no_body(request: Request) -> bool:
+    """As its head says; its kind is nobody's concern then."""
+    return "transfer-encoding" not in request.headers and request.headers.get("content-length", "0") == "0"
 
 
 def _flat(dependant: Dependant) -> Iterator[Dependant]:

@@ -6,8 +6,9 @@ from fastapi import Depends, Request
 
 from app.errors import NotReady
 from app.services.collection import Collection
+from app.services.keys import Caller
 
-__all__ = ["CollectionDep", "collection_of"]
+__all__ = ["CallerDep", "CollectionDep", "caller_of", "collection_of"]
 
 
 async def collection_of(request: Request) -> Collection:
@@ -18,4 +19,11 @@ async def collection_of(request: Request) -> Collection:
     return collection
 
 
+async def caller_of(request: Request) -> Caller:
+    """Who asks; `app.api.access` has found out by then."""
+    caller: Caller = request.state.caller
+    return caller
+
+
 CollectionDep = Annotated[Collection, Depends(collection_of)]
+CallerDep = Annotated[Caller, Depends(caller_of)]

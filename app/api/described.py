@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from app.contract.examples import EXAMPLES
 
-__all__ = ["LINES", "contents", "lines", "show_examples"]
+__all__ = ["LINES", "contents", "lines", "page", "show_examples"]
 
 LINES = "application/x-ndjson"
 
@@ -19,6 +19,12 @@ def contents(*media_types: str, example: str) -> Responses:
     """An answer 200 of bytes."""
     content = {"schema": {"type": "string", "format": "binary"}, "example": example}
     return {200: {"content": dict.fromkeys(media_types, content)}}
+
+
+def page(description: str) -> Responses:
+    """An answer 200 of HTML."""
+    content = {"schema": {"type": "string"}, "example": "<!doctype html><title>Model</title>..."}
+    return {200: {"description": description, "content": {"text/html": content}}}
 
 
 def lines(*examples: Mapping[str, Any]) -> Responses:

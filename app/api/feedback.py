@@ -2,25 +2,33 @@
 
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
-from pydantic import field_validator
+from pydantic import BeforeValidator, field_validator
 
-from app.api.dependencies import CollectionDep
+from app.api.dependencies import CallerDep, CollectionDep
 from app.api.described import LINES, lines
-from app.api.rendering import recorded_answer
+from app.api.rendering import given_verdict, recorded_answer
 from app.api.routing import GuardedRoute, needs
 from app.contract import examples, requests
-from app.contract.answers import Recorded
+from app.contract.answers import Recorded, Undone
 from app.services.collection import Collection
-from app.services.feedback import check_pair_count, export_pairs, record_feedback
+from app.services.feedback import check_pair_count, export_pairs, feedback_history, record_feedback, undo_feedback
 from embedding.pairs import Pair
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/feedback", tags=["feedback"], route_class=GuardedRoute)
+
+
+FeedbackId = Annotated[str, Path(examples=[examples.FEEDBACK_ID])]
+History = Annotated[
+    bool,
+    BeforeValidator(lambda text: {"true": True, "false": False}.get(text, text)),  # no other words, as the schema says
+    Query(strict=True, description="Every verdict that was given, in place of what counts.", examples=[True]),
+]
 
 
 class Feedback(requests.Feedback):
@@ -40,19 +48,41 @@ class Feedback(requests.Feedback):
 
 
 @router.post("", **needs("writer"))
-def give_feedback(collection: CollectionDep, feedback: Feedback) -> Recorded:
-    """Say of pairs of images or queries whether they are of the same kind. Saying it again changes nothing."""
-    return recorded_answer(record_feedback(collection, feedback.as_pairs(), feedback.source))
+def give_feedback(collection: CollectionDep, caller: CallerDep, feedback: Feedback) -> Recorded:
+    """Say of pairs of images or queries whether they are of the same kind. Saying it again changes nothing.
+
+    People may disagree, and a key is a person; all who come without one are one. Each person's latest verdict about a
+    pair counts for them, the majority of persons counts for the pair; where they are even, the latest verdict does.
+    """
+    return recorded_answer(record_feedback(collection, feedback.as_pairs(), feedback.source, caller.key_id))
 
 
-@router.get("", response_class=StreamingResponse, responses=lines(examples.VERDICT), **needs("reader"))
-def get_feedback(collection: CollectionDep) -> StreamingResponse:
-    """The latest verdict about each pair, one JSON object a line, as the trainer reads them."""
-    pairs = _lines(collection)
-    first = list(islice(pairs, 1))  # read before the answer begins, so that it can still say that the database fails
-    return StreamingResponse(chain(first, pairs), media_type=LINES)
+@router.delete("/{feedback_id}", **needs("writer"))
+def take_back_feedback(collection: CollectionDep, caller: CallerDep, feedback_id: FeedbackId) -> Undone:
+    """Take back what one call recorded: with the key that made it, or with an admin's. Again: nothing happens.
+
+    What that person said before counts for them again.
+    """
+    return Undone(undone=undo_feedback(collection, caller, feedback_id))
 
 
-def _lines(collection: Collection) -> Iterator[str]:
+@router.get("", response_class=StreamingResponse, responses=lines(examples.VERDICT, examples.GIVEN), **needs("reader"))
+def get_feedback(collection: CollectionDep, history: History = False) -> StreamingResponse:
+    """What counts about each pair, one JSON object a line with `left`, `right` and `similar`, as `trainer` reads it.
+
+    With `history=true` every verdict that was given, oldest first: also those that were overruled or taken back, each
+    with `given_by` (id of the key, or null), `source`, `created`, `feedback_id` and `undone` (when, or null).
+    """
+    verdicts = _history(collection) if history else _counting(collection)
+    first = list(islice(verdicts, 1))  # read before the answer begins, so that it can still say that the database fails
+    return StreamingResponse(chain(first, verdicts), media_type=LINES)
+
+
+def _counting(collection: Collection) -> Iterator[str]:
     for pair in export_pairs(collection):
         yield pair.json_line
+
+
+def _history(collection: Collection) -> Iterator[str]:
+    for verdict in feedback_history(collection):
+        yield given_verdict(verdict).model_dump_json() + "\n"

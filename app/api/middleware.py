@@ -1,10 +1,13 @@
 """Around every request: a limit on the body."""
 
+import re
+
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.errors import problem
+from app.services.reports import MAX_REPORT_BYTES
 
 __all__ = ["BodyLimit"]
 
@@ -19,6 +22,7 @@ _MAX_OF_LONG = {"/v1/feedback": 5 * 2**20, "/v1/search/batch": 3 * 2**20}
 # Bytes are kept in memory once and in the database once, so an administrator's slip costs no more than that.
 _MAX_MODEL_BYTES = 512 * 2**20
 _MODELS = "/v1/models"
+_REPORT = re.compile(r"/v1/models/[^/]+/report")
 _BATCHES = {"/v1/images/batch", "/v1/search/batch"}
 # A body that comes with these all the same is read by no route, so it fills no memory. What receives it is a streamed
 # answer that listens for its client to leave, and an error there would come after the answer has begun.
@@ -58,6 +62,8 @@ class BodyLimit:
             return _MAX_MODEL_BYTES
         if not kind.startswith("multipart/form-data"):
             return _MAX_OF_LONG.get(path, _MAX_OTHER_BYTES)
+        if _REPORT.fullmatch(path):
+            return MAX_REPORT_BYTES + _MULTIPART_SLACK_BYTES
         return self._max_batch_bytes if path in _BATCHES else self._max_multipart_bytes
 
 

@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from app.contract import answers
-from app.records import Counts, JobRecord, ModelRecord, RecordedPairs, StoredImage
+from app.records import GivenVerdict, JobRecord, ModelRecord, RecordedPairs, StoredImage
 from app.services.collection import Collection
 from app.services.explaining import Explanation
 from app.services.fields import readable_metadata
 from app.services.images import Page
 from app.services.jobs import JobPage
 from app.services.search import Answer, Neighbour
+from app.services.stats import Stats
+from app.services.suggestions import Suggestions
 
 __all__ = [
+    "given_verdict",
     "image_answer",
     "image_link",
     "job_answer",
@@ -24,6 +29,7 @@ __all__ = [
     "recorded_answer",
     "search_answer",
     "stats_answer",
+    "suggestions_answer",
 ]
 
 
@@ -88,7 +94,34 @@ def search_answer(answer: Answer) -> answers.SearchAnswer:
 
 
 def recorded_answer(recorded: RecordedPairs) -> answers.Recorded:
-    return answers.Recorded(recorded=recorded.recorded, unchanged=recorded.unchanged)
+    return answers.Recorded(recorded=recorded.recorded, unchanged=recorded.unchanged, feedback_id=recorded.feedback_id)
+
+
+def given_verdict(verdict: GivenVerdict) -> answers.GivenVerdict:
+    return answers.GivenVerdict(
+        left=verdict.left,
+        right=verdict.right,
+        similar=verdict.similar,
+        given_by=verdict.given_by,
+        source=verdict.source,
+        created=verdict.created,
+        feedback_id=verdict.feedback_id,
+        undone=verdict.undone,
+    )
+
+
+def suggestions_answer(suggestions: Suggestions) -> answers.Suggestions:
+    pairs = [
+        answers.Suggestion(
+            left=image_answer(each.left),
+            right=image_answer(each.right),
+            squared_distance=each.squared_distance,
+            probability=each.probability,
+            reason=each.reason,
+        )
+        for each in suggestions.pairs
+    ]
+    return answers.Suggestions(model=suggestions.model, suggestions=pairs)
 
 
 def model_summary(model: ModelRecord) -> answers.ModelSummary:
@@ -99,12 +132,14 @@ def model_details(model: ModelRecord) -> answers.ModelDetails:
     return answers.ModelDetails(**_summary(model), manifest=dict(model.manifest))
 
 
-def stats_answer(counts: Counts, collection: Collection) -> answers.Stats:
-    active = collection.active
+def stats_answer(stats: Stats, collection: Collection) -> answers.Stats:
+    counts, active = stats.counts, collection.active
     return answers.Stats(
         images=counts.images,
         queries=counts.queries,
         pairs=counts.pairs,
+        contradicted=stats.contradicted,
+        new_pairs=stats.new_pairs,
         model=active.version if active else None,
         indexed=len(active.index) if active else 0,
     )
@@ -137,7 +172,7 @@ def _explanation(explanation: Explanation) -> answers.Explanation:
 
 
 def _summary(model: ModelRecord) -> Mapping[str, Any]:
-    manifest = model.manifest
+    manifest, link = model.manifest, f"/v1/models/{model.version}"
     return {
         "version": model.version,
         "active": model.active,
@@ -146,4 +181,15 @@ def _summary(model: ModelRecord) -> Mapping[str, Any]:
         "feature_dim": manifest["D"],
         "embedding_dim": manifest["d"],
         "b": manifest["b"],
+        "activated": model.activated,
+        "comparison": _comparison(manifest.get("training")),
+        "links": answers.ModelLinks(file=f"{link}/file", report=f"{link}/report" if model.has_report else None),
     }
+
+
+def _comparison(training: Any) -> answers.Comparison | None:
+    """What does not fit is not shown: a manifest may hold anything there."""
+    try:
+        return answers.Comparison.model_validate(training["comparison"])
+    except (KeyError, TypeError, ValidationError):
+        return None

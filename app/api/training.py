@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain, islice
 
 from fastapi import APIRouter
@@ -25,9 +26,17 @@ FORMAT = 1
     "/training-set",
     response_class=StreamingResponse,
     responses=lines(
-        {"format": FORMAT, "backbone": None, "feature_dim": None, "images": 1, "queries": 0, "pairs": 1},
+        {
+            "format": FORMAT,
+            "backbone": None,
+            "feature_dim": None,
+            "images": 1,
+            "queries": 0,
+            "pairs": 1,
+            "last_pair": 7,
+        },
         {"id": "cup-1", "category": "cups", "features": "AAAAPAA4"},
-        examples.VERDICT,
+        examples.VERDICT | {"seq": 7},
     ),
     **needs("admin"),
 )
@@ -35,9 +44,10 @@ def get_training_set(collection: CollectionDep) -> StreamingResponse:
     """Everything that a metric can be learned from, one JSON object a line.
 
     The first line says what follows: `format` (1), `backbone` (where the features come from, as in a model file),
-    `feature_dim` (D), and the numbers of `images`, `queries` and `pairs`. Then comes a line for each image, with `id`,
-    `category` (or null) and `features`; then one for each uploaded query that a verdict names, with `id` and
-    `features`; then one for each pair with a verdict that counts, with `left`, `right` and `similar`. `features` are D
+    `feature_dim` (D), the numbers of `images`, `queries` and `pairs`, and `last_pair`, the number of the newest verdict
+    in it (0: none). Then comes a line for each image, with `id`, `category` (or null) and `features`; then one for each
+    uploaded query that a verdict names, with `id` and `features`; then one for each pair with a verdict that counts,
+    with `left`, `right`, `similar` and `seq`, the number of the newest verdict about it: numbers grow. `features` are D
     float16 numbers, little endian, in base64.
 
     It is the state of the instant at which it is asked for: what is added meanwhile is left out, and so is what is
@@ -58,6 +68,7 @@ def _lines(found: TrainingSet) -> Iterator[str]:
             "images": found.image_count,
             "queries": found.query_count,
             "pairs": found.pair_count,
+            "last_pair": found.last_pair,
         }
     )
     for image in found.images:
@@ -65,7 +76,7 @@ def _lines(found: TrainingSet) -> Iterator[str]:
     for query in found.queries:
         yield _line({"id": query.id, "features": _features(query)})
     for pair in found.pairs:
-        yield pair.json_line
+        yield _line(asdict(pair))
 
 
 def _features(learnable: Learnable) -> str:

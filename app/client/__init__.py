@@ -17,7 +17,7 @@ wrong stands in `app.client.errors`. Nothing of the service is imported here but
 from app.client.asynchronous import AsyncSamekind
 from app.client.calls.batches import Upload
 from app.client.calls.call import File
-from app.client.calls.training import TrainingHeader, TrainingImage, TrainingQuery, TrainingRecord
+from app.client.calls.training import TrainingHeader, TrainingImage, TrainingPair, TrainingQuery, TrainingRecord
 from app.client.errors import (
     ApiError,
     Conflict,
@@ -56,6 +56,7 @@ __all__ = [
     "TooManyRequests",
     "TrainingHeader",
     "TrainingImage",
+    "TrainingPair",
     "TrainingQuery",
     "TrainingRecord",
     "Unauthenticated",

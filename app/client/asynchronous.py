@@ -99,7 +99,10 @@ class AsyncSamekind:
     search_files = _method(calls.search_files)
 
     give_feedback = _method(calls.give_feedback)
+    undo_feedback = _method(calls.undo_feedback)
     feedback = _lines(calls.feedback)
+    feedback_history = _lines(calls.feedback_history)
+    suggestions = _method(calls.suggestions)
     training_set = _lines(calls.training_set)
 
     models = _method(calls.models)
@@ -107,6 +110,10 @@ class AsyncSamekind:
     model_file = _method(calls.model_file)
     upload_model = _method(calls.upload_model)
     activate = _method(calls.activate)
+    rollback = _method(calls.rollback)
+    delete_model = _method(calls.delete_model)
+    put_report = _method(calls.put_report)
+    report = _method(calls.report)
 
     jobs = _pages(calls.jobs)
     job = _method(calls.job)

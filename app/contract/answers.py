@@ -5,12 +5,17 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from app.contract.models import CategoryChange, Comparison, MeasureChange, ModelDetails, ModelLinks, ModelSummary
+
 __all__ = [
     "BatchAnswer",
     "BatchItem",
+    "CategoryChange",
     "ChannelShare",
     "Check",
+    "Comparison",
     "Explanation",
+    "GivenVerdict",
     "Health",
     "Image",
     "ImagePage",
@@ -18,7 +23,9 @@ __all__ = [
     "JobFailure",
     "JobPage",
     "Links",
+    "MeasureChange",
     "ModelDetails",
+    "ModelLinks",
     "ModelSummary",
     "Neighbour",
     "Problem",
@@ -28,6 +35,9 @@ __all__ = [
     "SearchBatchAnswer",
     "SearchOutcome",
     "Stats",
+    "Suggestion",
+    "Suggestions",
+    "Undone",
     "Vote",
 ]
 
@@ -143,27 +153,54 @@ class SearchBatchAnswer(BaseModel):
 
 class Recorded(BaseModel):
     recorded: int
-    unchanged: int = Field(description="Verdicts that were the latest about their pair already.")
+    unchanged: int = Field(description="Verdicts that were this person's latest about their pair already.")
+    feedback_id: str | None = Field(
+        description="By which what was recorded can be taken back; null: nothing was recorded."
+    )
 
 
-class ModelSummary(BaseModel):
-    version: str
-    active: bool
+class Undone(BaseModel):
+    undone: int = Field(description="Verdicts that were taken back now.")
+
+
+class GivenVerdict(BaseModel):
+    """A verdict as it was given."""
+
+    left: str
+    right: str
+    similar: bool
+    given_by: str | None = Field(description="Id of the key that it came with; null: without one.")
+    source: str | None
     created: datetime
-    method: str
-    feature_dim: int = Field(description="D.")
-    embedding_dim: int = Field(description="d.")
-    b: float = Field(description="Threshold: same kind means squared distance < b.")
+    feedback_id: str | None = Field(description="Of the call that it came in; null: of a former version.")
+    undone: datetime | None = Field(description="When it was taken back; null: it was not.")
 
 
-class ModelDetails(ModelSummary):
-    manifest: dict[str, Any]
+class Suggestion(BaseModel):
+    """A pair of images worth asking about."""
+
+    left: Image
+    right: Image
+    squared_distance: float = Field(description="Squared L2 distance of the embeddings.")
+    probability: float | None = Field(description="Of being the same kind; null if the model is not calibrated.")
+    reason: Literal["uncertain", "disagreement"] = Field(
+        description="Near the threshold, or a newer model says otherwise than the active one."
+    )
+
+
+class Suggestions(BaseModel):
+    model: str = Field(description="Version of the active model, whose distances and probabilities these are.")
+    suggestions: list[Suggestion] = Field(description="The most worth asking about first; none without two images.")
 
 
 class Stats(BaseModel):
     images: int
     queries: int = Field(description="Uploaded queries that are still kept.")
     pairs: int = Field(description="Pairs with a verdict that counts.")
+    contradicted: int = Field(description="Of them, those about which people disagree.")
+    new_pairs: int = Field(
+        description="Of them, those with a verdict that is newer than what the newest model made from feedback knows."
+    )
     model: str | None
     indexed: int = Field(description="Images that the active model's index holds.")
 

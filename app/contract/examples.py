@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CURSOR", "EXAMPLES", "FAILURE", "IMAGE_ID", "JOB_ID", "VERDICT", "VERSION"]
+__all__ = ["CURSOR", "EXAMPLES", "FAILURE", "FEEDBACK_ID", "GIVEN", "IMAGE_ID", "JOB_ID", "VERDICT", "VERSION"]
 
 Json = dict[str, Any]
 
 CURSOR = "MTox"
 IMAGE_ID, JOB_ID, VERSION = "cup-1", "5d0c7bd1a4e94f0c8f0e3f0b6f7e2a91", "3ebcf17f3c258659"
+FEEDBACK_ID = "0b7c5b9d2f6e4a1b8d3c9e7f5a604812"
 _CREATED, _FINISHED = "2030-01-02T03:04:05Z", "2030-01-02T03:05:17Z"
 _REQUEST_ID = "8c1f0a52d6be4c1e"
 
@@ -72,7 +73,41 @@ SEARCH_BATCH: Json = {"results": [OUTCOME, {"answer": None, "problem": PROBLEM}]
 
 VERDICT: Json = {"left": IMAGE_ID, "right": "cup-2", "similar": True}
 FEEDBACK: Json = {"pairs": [VERDICT], "source": "Ada, by eye"}
-RECORDED: Json = {"recorded": 1, "unchanged": 0}
+RECORDED: Json = {"recorded": 1, "unchanged": 0, "feedback_id": FEEDBACK_ID}
+UNDONE: Json = {"undone": 1}
+GIVEN: Json = VERDICT | {
+    "given_by": "6e1f20a4",
+    "source": "Ada, by eye",
+    "created": _CREATED,
+    "feedback_id": FEEDBACK_ID,
+    "undone": None,
+}
+SUGGESTION: Json = {
+    "left": IMAGE,
+    "right": IMAGE | {"id": "cup-2", "links": {name: link.replace(IMAGE_ID, "cup-2") for name, link in LINKS.items()}},
+    "squared_distance": 0.11,
+    "probability": 0.52,
+    "reason": "uncertain",
+}
+SUGGESTIONS: Json = {"model": VERSION, "suggestions": [SUGGESTION]}
+
+MEASURE: Json = {
+    "before": 0.712,
+    "after": 0.731,
+    "count": 400,
+    "name": "mprec_at_10",
+    "difference": 0.019,
+    "low": 0.008,
+    "high": 0.03,
+}
+CATEGORY: Json = {"before": 0.64, "after": 0.7, "count": 40, "category": "cups"}
+COMPARISON: Json = {
+    "with": "9d1c5be07f2a4433",
+    "verdict": "better",
+    "measures": [MEASURE],
+    "categories": [CATEGORY],
+}
+MODEL_LINKS: Json = {"file": f"/v1/models/{VERSION}/file", "report": f"/v1/models/{VERSION}/report"}
 
 MODEL: Json = {
     "version": VERSION,
@@ -82,10 +117,22 @@ MODEL: Json = {
     "feature_dim": 1280,
     "embedding_dim": 64,
     "b": 0.12,
+    "activated": _FINISHED,
+    "comparison": COMPARISON,
+    "links": MODEL_LINKS,
 }
 MODEL_DETAILS: Json = MODEL | {"manifest": {"format_version": 1, "method": "nml", "D": 1280, "d": 64, "b": 0.12}}
-STATS: Json = {"images": 1204, "queries": 31, "pairs": 560, "model": VERSION, "indexed": 1204}
+STATS: Json = {
+    "images": 1204,
+    "queries": 31,
+    "pairs": 560,
+    "contradicted": 12,
+    "new_pairs": 60,
+    "model": VERSION,
+    "indexed": 1204,
+}
 
+ACTIVATION: Json = {"force": False}
 IMPORT: Json = {"path": "holidays/list.csv"}
 JOB: Json = {
     "id": JOB_ID,
@@ -128,6 +175,15 @@ EXAMPLES: Mapping[str, Json] = {
     "Verdict": VERDICT,
     "Feedback": FEEDBACK,
     "Recorded": RECORDED,
+    "Suggestion": SUGGESTION,
+    "Suggestions": SUGGESTIONS,
+    "Undone": UNDONE,
+    "GivenVerdict": GIVEN,
+    "Activation": ACTIVATION,
+    "MeasureChange": MEASURE,
+    "CategoryChange": CATEGORY,
+    "Comparison": COMPARISON,
+    "ModelLinks": MODEL_LINKS,
     "ModelSummary": MODEL,
     "ModelDetails": MODEL_DETAILS,
     "Stats": STATS,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 __all__ = [
     "MAX_EXAMPLES",
     "MAX_QUERIES",
+    "Activation",
     "Box",
     "ExamplesQuery",
     "Feedback",
@@ -77,6 +78,10 @@ class FileFields(Body):
     id: str | None = Field(None, description="1 to 200 letters, digits, . _ : -; left out: one is made.")
     category: str | None = Field(None, description="Up to 200 characters.")
     metadata: dict[str, Any] | None = None
+
+
+class Activation(Body):
+    force: Truth = Field(False, description="Activate a model that was compared and found worse all the same.")
 
 
 class Import(Body):

@@ -79,6 +79,13 @@ class FaissIndex:
                 return np.empty(0, np.int64), np.empty((0, self.embedding_dim), np.float32)
             return self._all_ids().copy(), self._all_embeddings().copy()
 
+    def sample(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        with self._lock.reading():
+            if not len(self):
+                return np.empty(0, np.int64)
+            rows = rng.choice(len(self), min(count, len(self)), replace=False)
+            return self._all_ids()[rows]
+
     def search(
         self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
     ) -> list[Hit]:

@@ -159,7 +159,8 @@ def _results(collection: Collection, works: Sequence[_Work]) -> list[Outcome]:
         return []
     try:
         features = collection.extractor.features([work.prepared.picture for work in works])
-        results = store(collection, [work.prepared for work in works], features)
+        backbone = collection.extractor.backbone  # jobs are done one at a time, those that change it too
+        results = store(collection, [work.prepared for work in works], features, backbone)
         return [_outcome(work.item, result) for work, result in zip(works, results, strict=True)]
     except StoreUnavailable:
         raise

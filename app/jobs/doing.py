@@ -9,7 +9,7 @@ from app.jobs.models import activate, reindex
 from app.jobs.pictures import add_spooled, import_source
 from app.jobs.run import Cancelled, Interrupted, Run
 from app.records import JobRecord
-from app.services.activation import ACTIVATE, REINDEX
+from app.services.activation import ACTIVATE, REEXTRACT, REINDEX
 from app.services.batches import ADD
 from app.services.collection import Collection
 from app.services.imports import IMPORT
@@ -22,7 +22,13 @@ _log = logging.getLogger(__name__)
 
 Kind = Callable[[Run], str]  # does all of it, and says what came of it
 
-KINDS: Mapping[str, Kind] = {ADD: add_spooled, IMPORT: import_source, ACTIVATE: activate, REINDEX: reindex}
+KINDS: Mapping[str, Kind] = {
+    ADD: add_spooled,
+    IMPORT: import_source,
+    ACTIVATE: activate,
+    REEXTRACT: activate,
+    REINDEX: reindex,
+}
 
 
 def do_next(collection: Collection, stopped: Callable[[], bool]) -> bool:

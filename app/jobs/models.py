@@ -1,14 +1,22 @@
 """Jobs about the model that searches use: activation, and the index built anew."""
 
+from app.jobs.reextraction import reextract
 from app.jobs.run import Run
-from app.services.activation import Watcher, activate_version, rebuild
+from app.services.activation import Watcher, activate_version, rebuild, stored_model
 
 __all__ = ["activate", "reindex"]
 
 
 def activate(run: Run) -> str:
-    """Embed all images with a stored model, then search with it. Raises: UnknownModel, ModelMismatch, BadFeatures."""
+    """Embed all images with a stored model, then search with it; with features of its own backbone, if need be.
+
+    Which of the two shows only now: the backbone may have changed since the job was asked for.
+    Raises: UnknownModel, ModelFileError and its kinds, BadFeatures, as `reextract`.
+    """
     version = run.payload["version"]
+    model = stored_model(run.collection.repository, version)
+    if model.backbone != run.collection.extractor.backbone:
+        return reextract(run, model)
     run.expect(run.collection.repository.counts().images)
     if activate_version(run.collection, version, Watcher(run.is_at, run.check)):
         return f"Model {version} is active."

@@ -86,7 +86,7 @@ def _models(subject: Subject) -> Iterator[Finding]:
 def _pairs(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
     if count := subject.repository.pairs.dangling():
         if repairs:
-            subject.repository.pairs.retire_dangling()
+            subject.repository.pairs.delete_dangling()
         yield Finding("pairs", f"{count} verdicts name what is neither an image nor a query", repairs is not None)
 
 

@@ -5,7 +5,8 @@ import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def export(store: Store, folder: Path) -> Exported:
     - files/ID.EXT, the originals;
     - images.csv (path, id, category, metadata), which `samekind ingest` takes;
     - training.csv (path, label), the images that have a category, which `trainer train` takes;
-    - pairs.jsonl (left, right, similar), the verdicts that count, naming paths, which `trainer train` takes.
+    - pairs.jsonl (left, right, similar), the verdicts that count, naming paths, which `trainer train` takes;
+    - feedback.jsonl, every verdict that was given, naming ids, with who gave it, when, and whether it was taken back.
 
     Raises: NotEmpty, CannotStart, StoreUnavailable.
     """
@@ -66,7 +68,8 @@ def export(store: Store, folder: Path) -> Exported:
                 if image.category:
                     labelled += 1
                     training.writerow([path, image.category])
-        pairs = [pair for pair in store.repository.pairs.latest() if pair.left in paths and pair.right in paths]
+        _write_history(store.repository, folder / "feedback.jsonl")
+        pairs = [pair for pair in store.repository.pairs.counting() if pair.left in paths and pair.right in paths]
         write_pairs(folder / "pairs.jsonl", [Pair(paths[pair.left], paths[pair.right], pair.similar) for pair in pairs])
     return Exported(len(paths), labelled, len(pairs), store.repository.counts().pairs - len(pairs), missing)
 
@@ -74,6 +77,12 @@ def export(store: Store, folder: Path) -> Exported:
 def _all(repository: Repository) -> Iterator[StoredImage]:
     total = repository.counts().images
     yield from tqdm(repository.images.all(), desc="export", total=total, unit="image", disable=not total)
+
+
+def _write_history(repository: Repository, path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for verdict in repository.pairs.given():
+            file.write(json.dumps(asdict(verdict), ensure_ascii=False, default=datetime.isoformat) + "\n")
 
 
 def _copy(blobs: Blobs, image: StoredImage, path: Path) -> None:

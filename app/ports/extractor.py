@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from app.records import Box, FeatureMatrix, Picture
+from embedding.backbone_identity import BackboneIdentity
 
-__all__ = ["Extraction", "Extractor"]
+__all__ = ["Backbones", "Extraction", "Extractor"]
 
 
 class Extractor(Protocol):
     """Image bytes -> features, with the limits on what an image may cost."""
+
+    @property
+    def backbone(self) -> BackboneIdentity:
+        """Where its features come from; what it decoded is for this one alone."""
 
     @property
     def batch_size(self) -> int:
@@ -35,8 +40,22 @@ class Extraction(Protocol):
     Whoever is cancelled while waiting leaves no work behind that has not begun.
     """
 
+    @property
+    def backbone(self) -> BackboneIdentity:
+        """As `Extractor.backbone`."""
+
     async def decoded(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
         """As `Extractor.decode`."""
 
     async def features(self, picture: Picture) -> FeatureMatrix:
         """Features (D,) of one picture; pictures of several requests are extracted together. Raises: BadFeatures."""
+
+
+class Backbones(Protocol):
+    """The backbones that are at hand on this machine."""
+
+    def check(self, backbone: BackboneIdentity) -> None:
+        """As far as that is quick. Raises: BackboneUnavailable."""
+
+    def open(self, backbone: BackboneIdentity) -> tuple[Extractor, Extraction]:
+        """Load it and warm it up; both end when nobody holds them any more. Raises: BackboneUnavailable."""

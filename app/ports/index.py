@@ -36,6 +36,9 @@ class VectorIndex(Protocol):
     def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """A copy of its ids (n,) and embeddings (n, d)."""
 
+    def sample(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """Ids of that many drawn at random, in random order, or of all if there are no more; each once."""
+
     def search(
         self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
     ) -> list[Hit]:

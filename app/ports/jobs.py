@@ -24,6 +24,9 @@ class Jobs(Protocol):
     def next(self) -> JobRecord | None:
         """The first one that is not finished: the one that runs, or was running when a process ended, else waits."""
 
+    def last(self, kind: str) -> JobRecord | None:
+        """The one of that kind that was asked for last, if it is not forgotten."""
+
     def unfinished(self, kind: str | None = None) -> set[str]:
         """Ids of all that wait or run, of one kind or of all."""
 

@@ -16,3 +16,6 @@ class Measures(Protocol):
 
     def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
         """Verdicts that were stored."""
+
+    def undone_verdicts(self, count: int) -> None:
+        """Verdicts that were taken back."""

@@ -6,6 +6,8 @@ from typing import Protocol
 
 from app.ports.images import Images
 from app.ports.jobs import Jobs
+from app.ports.next_features import NextFeatures
+from app.ports.pairs import Pairs
 from app.records import (
     Counts,
     Extent,
@@ -14,50 +16,30 @@ from app.records import (
     ModelRecord,
     QueryFeatures,
     QueryRecord,
-    RecordedPairs,
 )
 from embedding.backbone_identity import BackboneIdentity
-from embedding.pairs import Pair
 
-__all__ = ["Keys", "Models", "Pairs", "Queries", "Repository"]
+__all__ = ["Keys", "Models", "Queries", "Repository"]
 
 
 class Queries(Protocol):
     """Uploaded queries, kept for a while so that feedback may name them."""
 
-    def add(self, query: QueryRecord, features: FeatureMatrix) -> None:
-        """Store a query with its features (D,)."""
+    def add(self, query: QueryRecord, features: FeatureMatrix, backbone_key: str | None = None) -> bool:
+        """Store a query with its features (D,).
+
+        backbone_key: of the backbone that they come from. False, and nothing is stored: the collection's come from
+        another one by now.
+        """
 
     def named_features(self, query_ids: Sequence[str], now: datetime) -> dict[str, FeatureMatrix]:
         """Features (D,) of the queries of those ids; those that are not there or have expired are left out."""
 
     def purge(self, now: datetime) -> int:
-        """Remove the expired queries that no verdict names; returns how many."""
+        """Remove the expired queries that no verdict names which counts, with those taken back; returns how many."""
 
     def of_pairs(self) -> Iterator[QueryFeatures]:
         """Those that a verdict names which counts, expired or not, in the order of their ids."""
-
-
-class Pairs(Protocol):
-    """Verdicts about pairs. Nothing is overwritten; of several about one pair, the latest counts."""
-
-    def record(self, pairs: Sequence[Pair], source: str | None, now: datetime) -> RecordedPairs:
-        """Store the verdicts that change something, all or none of them.
-
-        Raises: UnknownReference for an id that is neither an image nor an unexpired query.
-        """
-
-    def latest(self, until: int | None = None) -> Iterator[Pair]:
-        """The verdicts that count, oldest first, left < right, without those about deleted images.
-
-        until: as if there were none of a greater seq.
-        """
-
-    def dangling(self) -> int:
-        """How many verdicts count although one of their ids is neither an image nor a query; none, unless by damage."""
-
-    def retire_dangling(self) -> None:
-        """Let those count no more."""
 
 
 class Models(Protocol):
@@ -66,8 +48,11 @@ class Models(Protocol):
     def register(self, version: str, manifest: dict[str, object], artifact: bytes, now: datetime) -> None:
         """Keep a model file, inactive; does nothing if that version is there, but for replacing damaged bytes."""
 
-    def activate(self, version: str) -> None:
-        """Make that version the active one, in one step. Raises: UnknownModel."""
+    def activate(self, version: str, now: datetime) -> None:
+        """Make that version the active one, in one step, as of now; nothing changes if it is so already.
+
+        `activated` tells the order in which models took over, whatever clocks do. Raises: UnknownModel.
+        """
 
     def active_version(self) -> str | None:
         """The version of the active model, if there is one."""
@@ -80,6 +65,18 @@ class Models(Protocol):
 
     def all(self) -> list[ModelRecord]:
         """Every model, newest first."""
+
+    def former(self) -> str | None:
+        """The version that was active before the active one, of those that are kept."""
+
+    def delete(self, version: str) -> None:
+        """Remove a model with its report. Raises: UnknownModel, ModelInUse for the active one."""
+
+    def put_report(self, version: str, html: str, now: datetime) -> None:
+        """Keep a page about a model, in place of the one it had. Raises: UnknownModel."""
+
+    def report(self, version: str) -> str | None:
+        """The page about a model, if it has one. Raises: UnknownModel."""
 
 
 class Keys(Protocol):
@@ -117,6 +114,9 @@ class Repository(Protocol):
     def models(self) -> Models: ...
 
     @property
+    def next_features(self) -> NextFeatures: ...
+
+    @property
     def jobs(self) -> Jobs: ...
 
     @property
@@ -130,6 +130,9 @@ class Repository(Protocol):
 
     def counts(self) -> Counts:
         """How much there is."""
+
+    def has_features(self) -> bool:
+        """Whether there are images or uploaded queries."""
 
     def extent(self) -> Extent:
         """How much there is to learn from, as one state of the database."""

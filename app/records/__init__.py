@@ -1,6 +1,7 @@
 """What the service keeps and passes around: plain values without behaviour."""
 
 from app.records.access import Anonymous, KeyRecord, Role
+from app.records.feedback import CountingVerdict, FeedbackCall, GivenVerdict, RecordedPairs
 from app.records.images import (
     Box,
     FeatureBlock,
@@ -16,18 +17,22 @@ from app.records.images import (
 )
 from app.records.index import Hit, IndexRows, NearDuplicate
 from app.records.jobs import JobFailure, JobProgress, JobRecord, JobState
-from app.records.learning import Counts, Extent, ModelRecord, QueryFeatures, QueryRecord, RecordedPairs
+from app.records.learning import Counts, Erased, Extent, ModelRecord, QueryFeatures, QueryRecord
 from app.records.places import BlobName, Places
 
 __all__ = [
     "Anonymous",
     "BlobName",
     "Box",
+    "CountingVerdict",
     "Counts",
+    "Erased",
     "Extent",
     "FeatureBlock",
     "FeatureMatrix",
+    "FeedbackCall",
     "Fields",
+    "GivenVerdict",
     "Hit",
     "ImageFilter",
     "IndexRows",

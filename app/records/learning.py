@@ -7,7 +7,7 @@ from typing import Any
 
 from app.records.images import FeatureMatrix
 
-__all__ = ["Counts", "Extent", "ModelRecord", "QueryFeatures", "QueryRecord", "RecordedPairs"]
+__all__ = ["Counts", "Erased", "Extent", "ModelRecord", "QueryFeatures", "QueryRecord"]
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,6 @@ class QueryFeatures:
 
 
 @dataclass(frozen=True)
-class RecordedPairs:
-    """What became of the verdicts of one call."""
-
-    recorded: int  # rows added
-    unchanged: int  # verdicts that were the latest already
-    similar: int  # of the recorded ones, those that say so
-
-
-@dataclass(frozen=True)
 class Extent:
     """How much there is to learn from at one instant, and where it ends."""
 
@@ -44,7 +35,7 @@ class Extent:
     queries: int  # that pairs name
     pairs: int  # with a verdict that counts
     last_image: int  # the greatest seq of an image
-    last_pair: int  # the greatest seq of a verdict
+    last_pair: int  # the greatest seq of a verdict that was not taken back; 0: there is none
 
 
 @dataclass(frozen=True)
@@ -55,6 +46,16 @@ class ModelRecord:
     manifest: Mapping[str, Any]
     created: datetime
     active: bool
+    activated: datetime | None = None  # when it took over last
+    has_report: bool = False
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What a change of the backbone erased: features of pictures that are not kept."""
+
+    queries: int
+    verdicts: int  # that named one of them
 
 
 @dataclass(frozen=True)

@@ -16,16 +16,18 @@ import numpy as np
 
 from app.errors import StoreUnavailable
 from app.ports import Repository
-from app.records import JobRecord
+from app.records import JobFailure, JobRecord
 from app.services.collection import ActiveModel, Collection
 from app.services.indexing import Looked, bring_up, catch_up, fill, save_snapshot
 from app.services.jobs import add_job
 from app.services.models import check_model
+from embedding.errors import BackboneUnavailable, ModelMismatch
 from embedding.metric import Metric
 from embedding.model_file import Model, load_model, model_from_bytes
 
 __all__ = [
     "ACTIVATE",
+    "REEXTRACT",
     "REINDEX",
     "Watcher",
     "activate",
@@ -34,9 +36,11 @@ __all__ = [
     "rebuild",
     "start_activation",
     "start_reindex",
+    "stored_model",
+    "warm_up",
 ]
 
-ACTIVATE, REINDEX = "activate", "reindex"  # kinds of jobs
+ACTIVATE, REEXTRACT, REINDEX = "activate", "reextract", "reindex"  # kinds of jobs
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +53,9 @@ class Watcher:
     """Who is told how it goes. What one of these raises ends the work, and the model that was active stays so."""
 
     indexed: Callable[[int], None] = lambda _count: None  # told how many images the new index holds
-    may_take_over: Callable[[], None] = lambda: None  # asked once, at the last moment
+    may_take_over: Callable[[], None] = lambda: None  # asked at the last moment
+    extracted: Callable[[int], None] = lambda _count: None  # told how many images have features of another backbone
+    failed: Callable[[JobFailure], None] = lambda _failure: None  # told which images get none
 
 
 def model_to_start_with(repository: Repository, path: Path | None) -> Model | None:
@@ -60,7 +66,7 @@ def model_to_start_with(repository: Repository, path: Path | None) -> Model | No
     if path is not None:
         return load_model(path)
     version = repository.models.active_version()
-    return _stored(repository, version) if version else None
+    return stored_model(repository, version) if version else None
 
 
 def activate(collection: Collection, model: Model) -> None:
@@ -74,17 +80,28 @@ def activate(collection: Collection, model: Model) -> None:
 
 
 def start_activation(collection: Collection, version: str) -> JobRecord:
-    """Have a stored model take over. Raises: UnknownModel, BrokenModelFile, ModelMismatch."""
+    """Have a stored model take over; one of another backbone only after all images are extracted again.
+
+    Raises: UnknownModel, BrokenModelFile, ModelMismatch if its backbone is not at hand.
+    """
     collection.repository.models.get(version)
-    check_model(collection, _stored(collection.repository, version))
-    return add_job(collection, ACTIVATE, {"version": version})
+    backbone = stored_model(collection.repository, version).backbone
+    if backbone == collection.extractor.backbone:
+        return add_job(collection, ACTIVATE, {"version": version})
+    try:
+        collection.backbones.check(backbone)
+    except BackboneUnavailable as error:
+        raise ModelMismatch(
+            f"Model {version} is of another backbone than the collection's features. {error}"
+        ) from error
+    return add_job(collection, REEXTRACT, {"version": version})
 
 
 def activate_version(collection: Collection, version: str, watcher: Watcher) -> bool:
     """The work of it; False: that model is active already, and nothing was done. Raises: as `activate`."""
     if collection.active and collection.active.version == version:
         return False
-    model = _stored(collection.repository, version)
+    model = stored_model(collection.repository, version)
     check_model(collection, model)
     _take_over(collection, model, watcher, from_snapshot=True)
     return True
@@ -106,7 +123,7 @@ def rebuild(collection: Collection, watcher: Watcher) -> None:
 
 
 def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_snapshot: bool) -> None:
-    _warm_up(model.metric)
+    warm_up(model.metric)
     version = model.version
     active = ActiveModel(version, model, collection.new_index(model.metric.embedding_dim, version))
     if from_snapshot:
@@ -119,7 +136,7 @@ def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_s
             catch_up(collection.repository, active, last, collection.deleted)
         watcher.indexed(len(active.index))
         watcher.may_take_over()
-        collection.repository.models.activate(version)
+        collection.repository.models.activate(version, datetime.now(UTC))
         collection.active = active
 
 
@@ -133,11 +150,11 @@ def _looked(collection: Collection, active: ActiveModel, watcher: Watcher) -> Lo
     return looked
 
 
-def _stored(repository: Repository, version: str) -> Model:
+def stored_model(repository: Repository, version: str) -> Model:
     """Raises: UnknownModel, ModelFileError and its kinds if its bytes were damaged."""
     return model_from_bytes(repository.models.artifact(version), f"model {version}")
 
 
-def _warm_up(metric: Metric) -> None:
+def warm_up(metric: Metric) -> None:
     """The kernel is compiled on its first call: not in somebody's request."""
     metric.embed(np.zeros((1, metric.feature_dim), np.float32))

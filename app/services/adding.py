@@ -23,6 +23,8 @@ from app.services.collection import ActiveModel, Collection
 from app.services.fields import check_image_id, check_text, metadata_from
 from app.services.files import delete_files
 from app.services.media import media_type
+from app.services.steady import OtherBackbone, again_if_switched, check_backbone
+from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["Prepared", "Upload", "add_image", "checked", "existing_image", "keep_files", "prepare", "store"]
 
@@ -54,19 +56,29 @@ async def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage
     When this returns, a crash loses nothing of it. If the bytes were there but their file is gone or damaged, it is
     whole again. Whoever is cancelled while it is stored has it stored: that is not broken off halfway.
 
-    Raises: BadField, ReservedId, BadImage and its kinds, BadFeatures, IdTaken, StoreUnavailable. None leaves a row.
+    Raises: BadField, ReservedId, BadImage and its kinds, BadFeatures, IdTaken, StoreUnavailable, NotReady. None leaves
+    a row.
     """
     (image_id, fields), sha256 = await run_sync(lambda: (checked(upload), hashlib.sha256(upload.data).hexdigest()))
     if existing := await run_sync(existing_image, collection, sha256, upload.data):
         return existing, False
-    picture = await collection.extraction.decoded(upload.data, thumbnail=True)
-    prepared = _prepared(picture, upload.data, sha256, image_id, fields)
-    features = await collection.extraction.features(picture)
-    (added,) = await run_sync(store, collection, [prepared], features[np.newaxis])
+    added = await again_if_switched(collection, lambda: _added(collection, upload.data, sha256, image_id, fields))
     if added is None:
         raise IdTaken(
             f"An image with the id {shown(image_id)} and other bytes exists: choose another, or delete it first."
         )
+    return added
+
+
+async def _added(
+    collection: Collection, data: bytes, sha256: str, image_id: str, fields: Fields
+) -> tuple[StoredImage, bool] | None:
+    """As `store`, of one. Raises: OtherBackbone."""
+    extraction = collection.extraction
+    picture = await extraction.decoded(data, thumbnail=True)
+    prepared = _prepared(picture, data, sha256, image_id, fields)
+    features = await extraction.features(picture)
+    (added,) = await run_sync(store, collection, [prepared], features[np.newaxis], extraction.backbone)
     return added
 
 
@@ -116,24 +128,27 @@ def keep_files(collection: Collection, prepared: Prepared) -> Prepared:
 
 
 def store(
-    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix
+    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix, backbone: BackboneIdentity
 ) -> list[tuple[StoredImage, bool] | None]:
-    """Store prepared images with their features (n, D) in one transaction and make them findable.
+    """Store prepared images with their features (n, D) of a backbone in one transaction and make them findable.
 
     For each: the image, and whether it is new or its bytes were there; None if its id belongs to other bytes.
-    Raises: BadFeatures, StoreUnavailable; then none of them is stored.
+    Raises: OtherBackbone, BadFeatures, StoreUnavailable; then none of them is stored.
     """
     with _swept_after_trouble(collection), collection.measures.timed("store"):
-        return _store(collection, prepared, features)
+        return _store(collection, prepared, features, backbone)
 
 
 def _store(
-    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix
+    collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix, backbone: BackboneIdentity
 ) -> list[tuple[StoredImage, bool] | None]:
     active = collection.active
+    if active and active.model.backbone != backbone:
+        raise OtherBackbone  # also said below, but those features would be of another length than the model's
     embeddings = _embeddings(collection, active, features)  # before anything is kept: it may fail
     kept = [keep_files(collection, each) for each in prepared]
     with collection.change:
+        check_backbone(collection, backbone)
         for each in kept:
             if each.file_deletions != collection.file_deletions:
                 _put_files(collection, each)  # again: one of these may have been its file
@@ -157,7 +172,7 @@ def _swept_after_trouble(collection: Collection) -> Iterator[None]:
     """On a full disk, files that got no row hold the space that is missing."""
     try:
         yield
-    except StoreUnavailable:
+    except (OtherBackbone, StoreUnavailable):
         collection.sweep_soon.set()
         raise
 

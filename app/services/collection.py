@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from app.errors import NoActiveModel
 from app.ports import (
+    Backbones,
     Blobs,
     Extraction,
     Extractor,
@@ -54,13 +55,18 @@ class ActiveModel:
 
 @dataclass
 class Collection:
-    """Everything that the services work on. `active` is replaced as a whole; who searches takes it once."""
+    """Everything that the services work on. `active` is replaced as a whole; who searches takes it once.
+
+    `extractor`, `extraction`, `active` and the features in the database are of one backbone, and change together with
+    `change` held. `services.steady` is for those who read several of them without it.
+    """
 
     repository: Repository
     blobs: Blobs
     file_deletion: FileDeletion
     extractor: Extractor  # for work in batches
     extraction: Extraction  # for requests
+    backbones: Backbones
     fetcher: Fetcher
     measures: Measures
     new_index: NewIndex
@@ -68,12 +74,15 @@ class Collection:
     max_k: int
     query_retention: timedelta
     job_retention: timedelta
+    keep_models: int  # of the newest
     spool: Path  # where uploaded files wait for the job that adds them
     import_dir: Path | None  # what imports may read
     active: ActiveModel | None = None
     # Held while database, blobs and index change together: without it a delete could slip between the commit and the
     # index of an add (a ghost in the index), or between its blob and its commit (an image without a file).
     change: Lock = field(default_factory=Lock)
+    # Set from before the database has another backbone until all of the above has: ask it which one it has.
+    is_switching: bool = False
     # Seqs of images whose deletion is committed, the latest: for an index that is made meanwhile.
     deleted: deque[int] = field(default_factory=lambda: deque(maxlen=10_000))
     file_deletions: int = 0  # how many files were deleted; changes while `change` is held

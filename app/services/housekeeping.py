@@ -1,4 +1,4 @@
-"""What has to be done once in a while: files that nobody names, expired queries, old jobs, the index snapshot."""
+"""What has to be done once in a while: files that nobody names, expired queries, old jobs, models, the snapshot."""
 
 import logging
 import math
@@ -12,6 +12,8 @@ from app.services.collection import Collection
 from app.services.indexing import reconcile, save_snapshot
 from app.services.jobs import forget_old_jobs
 from app.services.kept import purge_queries
+from app.services.pruning import prune_models
+from app.services.reextraction import forget_needless_features
 
 __all__ = ["YOUNG_S", "Swept", "keep_house", "orphans", "sweep"]
 
@@ -40,9 +42,12 @@ def keep_house(collection: Collection, started: float, stopped: Callable[[], boo
         _log.info("Removed %s files that no image names and %s unfinished ones.", swept.files, swept.partial)
     purge_queries(collection)
     forget_old_jobs(collection)
+    prune_models(collection)
+    forget_needless_features(collection)
     if collection.active:
         reconcile(collection, collection.active)
-        save_snapshot(collection)  # its former one may hold embeddings of images that were deleted
+        # There is one, of one model: its former content may be of a model that is gone, or of images that are.
+        save_snapshot(collection)
     collection.repository.forget_deleted()
 
 

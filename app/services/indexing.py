@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import DamagedSnapshot
-from app.ports import Repository, Snapshots
+from app.ports import Images, NextFeatures, Repository, Snapshots
 from app.records import IndexRows, StoredKeys
 from app.services.collection import ActiveModel, Collection
 
@@ -37,27 +37,40 @@ def fill(repository: Repository, snapshots: Snapshots, active: ActiveModel) -> N
         active.index.add(rows.ids[right], rows.embeddings[right])
 
 
-def bring_up(repository: Repository, active: ActiveModel, indexed: Callable[[int], None]) -> Looked:
+def bring_up(
+    repository: Repository,
+    active: ActiveModel,
+    indexed: Callable[[int], None],
+    features: Images | NextFeatures | None = None,
+) -> Looked:
     """Remove from an index what is not in the database and add what is.
 
     Call with `change` held, or before anybody else has the index; then it may be behind again when this returns.
     indexed: told how many images the index holds, between blocks of them; what it raises ends the work.
+    features: where they are read from, if not with the images.
     Raises: BadFeatures, StoreUnavailable.
     """
     seqs = repository.images.keys().seqs
     ids, _ = active.index.rows()
     gone = np.setdiff1d(ids, seqs)
-    changes = active.index.remove(gone) + _add_missing(repository, active, np.setdiff1d(seqs, ids), indexed)
+    missing = np.setdiff1d(seqs, ids)
+    changes = active.index.remove(gone) + _add_missing(features or repository.images, active, missing, indexed)
     return Looked(changes, int(seqs[-1]) if len(seqs) else 0)
 
 
-def catch_up(repository: Repository, active: ActiveModel, last: int, deleted: Sequence[int]) -> None:
+def catch_up(
+    repository: Repository,
+    active: ActiveModel,
+    last: int,
+    deleted: Sequence[int],
+    features: Images | NextFeatures | None = None,
+) -> None:
     """The same with what changed since a look: images of a seq above `last` came, those deleted went.
 
     Call with `change` held. Raises: BadFeatures, StoreUnavailable.
     """
     active.index.remove(np.array(deleted, np.int64))
-    _add_missing(repository, active, repository.images.seqs_after(last), lambda _: None)
+    _add_missing(features or repository.images, active, repository.images.seqs_after(last), lambda _: None)
 
 
 def reconcile(collection: Collection, active: ActiveModel) -> int:
@@ -68,6 +81,8 @@ def reconcile(collection: Collection, active: ActiveModel) -> int:
     if not _differ(collection, active):  # asked without holding up anybody
         return 0
     with collection.change:
+        if collection.active is not active:  # another model took over meanwhile
+            return 0
         changes = bring_up(collection.repository, active, indexed=lambda _: None).changes
     if changes:
         _log.warning("The index differed from the database in %s images; it agrees again.", changes)
@@ -113,17 +128,19 @@ def agreeing(rows: IndexRows, keys: StoredKeys) -> npt.NDArray[np.bool_]:
 
 
 def _add_missing(
-    repository: Repository, active: ActiveModel, missing: npt.NDArray[np.int64], indexed: Callable[[int], None]
+    features: Images | NextFeatures,
+    active: ActiveModel,
+    missing: npt.NDArray[np.int64],
+    indexed: Callable[[int], None],
 ) -> int:
-    images = repository.images
     if len(missing) > _FEW:
-        for block in images.feature_blocks(_BLOCK_ROWS, after=int(missing[0]) - 1):
+        for block in features.feature_blocks(_BLOCK_ROWS, after=int(missing[0]) - 1):
             wanted = np.isin(block.seqs, missing)
             active.index.add(block.seqs[wanted], active.embed(block.features[wanted]))
             indexed(len(active.index))
     else:
         for start in range(0, len(missing), _BLOCK_ROWS):
-            block = images.features_of(missing[start : start + _BLOCK_ROWS].tolist())
+            block = features.features_of(missing[start : start + _BLOCK_ROWS].tolist())
             if len(block.seqs):
                 active.index.add(block.seqs, active.embed(block.features))
             indexed(len(active.index))

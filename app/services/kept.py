@@ -8,18 +8,24 @@ from app.errors import StoreUnavailable
 from app.records import FeatureMatrix, QueryRecord
 from app.services.collection import Collection
 from app.services.fields import QUERY_PREFIX
+from app.services.steady import OtherBackbone
+from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["keep_query", "purge_queries"]
 
 _log = logging.getLogger(__name__)
 
 
-def keep_query(collection: Collection, features: FeatureMatrix) -> str | None:
-    """The id under which a query's features (D,) are kept; None if they cannot be, which fails nobody's search."""
+def keep_query(collection: Collection, features: FeatureMatrix, backbone: BackboneIdentity) -> str | None:
+    """The id under which a query's features (D,) are kept; None if they cannot be, which fails nobody's search.
+
+    Raises: OtherBackbone.
+    """
     now = datetime.now(UTC)
     query = QueryRecord(f"{QUERY_PREFIX}{uuid.uuid4().hex}", now, now + collection.query_retention)
     try:
-        collection.repository.queries.add(query, features)
+        if not collection.repository.queries.add(query, features, backbone.key):
+            raise OtherBackbone
     except StoreUnavailable as error:
         _log.warning("An uploaded query could not be kept, so feedback cannot name it: %s", error)
         return None

@@ -1,17 +1,27 @@
-"""Model files: kept, and given back."""
+"""Model files: kept, and given back; which of them may take over. What removes them is `pruning`."""
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from app.errors import UnknownModel
+from app.errors import ModelIsWorse, NoFormerModel, UnknownModel
 from app.records import ModelRecord
 from app.services.collection import Collection
 from app.services.fields import nests_deeper
 from embedding.errors import BrokenModelFile
 from embedding.model_file import Model, check_manifest, model_from_bytes
 
-__all__ = ["KeptModel", "check_model", "keep_model", "list_models", "model_file", "one_model"]
+__all__ = [
+    "KeptModel",
+    "check_may_take_over",
+    "check_model",
+    "former_version",
+    "keep_model",
+    "list_models",
+    "model_file",
+    "one_model",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -27,14 +37,13 @@ class KeptModel:
 
 
 def keep_model(collection: Collection, content: bytes) -> KeptModel:
-    """Keep a model file, inactive; the same again changes nothing.
+    """Keep a model file of any backbone, inactive; the same again changes nothing.
 
-    Raises: BrokenModelFile, NewerModelFile, ModelMismatch (of another backbone than the collection's features).
+    Raises: BrokenModelFile, NewerModelFile, ModelMismatch (its D and its backbone do not fit each other).
     """
     model = model_from_bytes(content, "The uploaded file")
     if nests_deeper(model.manifest(), _MAX_DEPTH):
         raise BrokenModelFile(f"The uploaded file has a manifest of more than {_MAX_DEPTH} levels: train it again.")
-    check_model(collection, model)
     models = collection.repository.models
     is_new = all(each.version != model.version for each in models.all())
     models.register(model.version, model.manifest(), model.to_bytes(), datetime.now(UTC))
@@ -68,6 +77,34 @@ def model_file(collection: Collection, version: str) -> bytes:
     """The bytes of a model file. Raises: UnknownModel."""
     models = collection.repository.models
     return models.artifact(models.get(version).version)
+
+
+def check_may_take_over(collection: Collection, version: str, *, force: bool) -> None:
+    """Raises: UnknownModel, ModelIsWorse for one that was compared and found worse, unless it was active before."""
+    model = collection.repository.models.get(version)
+    if force or model.activated or not _is_worse(model):
+        return
+    raise ModelIsWorse(
+        f"Model {version} was compared with the one that was active and is worse: GET /v1/models/{version} shows how. "
+        'Leave it, or send {"force": true} to activate it all the same.'
+    )
+
+
+def former_version(collection: Collection) -> str:
+    """The model to go back to. Raises: NoFormerModel."""
+    version = collection.repository.models.former()
+    if version is None:
+        raise NoFormerModel(
+            "No other model was active before, or it is not kept any more: activate one that GET /v1/models lists."
+        )
+    return version
+
+
+def _is_worse(model: ModelRecord) -> bool:
+    """A manifest may hold anything; what is no comparison says nothing."""
+    training = model.manifest.get("training")
+    comparison = training.get("comparison") if isinstance(training, Mapping) else None
+    return isinstance(comparison, Mapping) and comparison.get("verdict") == "worse"
 
 
 def check_model(collection: Collection, model: Model) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from anyio.to_thread import run_sync
 
 from app.errors import UnknownReference, shown
+from app.ports import Extraction
 from app.records import FeatureMatrix, ImageFilter, StoredImage
 from app.services.collection import ActiveModel, Collection
 from app.services.examples import point_between
@@ -16,6 +17,7 @@ from app.services.explaining import Explanation, by_channel, by_dimension
 from app.services.images import read_file
 from app.services.kept import keep_query
 from app.services.queries import ByExamples, ByImage, ByUpload, Options, Query, check_query
+from app.services.steady import OtherBackbone, again_if_switched, of_one_backbone
 from app.services.voting import Vote, vote
 
 __all__ = ["Answer", "Neighbour", "search"]
@@ -63,16 +65,28 @@ async def search(collection: Collection, query: Query, options: Options) -> Answ
     feedback. Searching goes on where they cannot be kept, on a full disk or behind a lock: then there is no query id.
 
     Raises: BadLimit, BadSearch, NoActiveModel, UnknownImage, UnknownReference, BadImage and its kinds, FetchRefused,
-    FetchFailed, MissingFile, StoreUnavailable.
+    FetchFailed, MissingFile, StoreUnavailable, NotReady.
     """
     options.check(collection.max_k)
     check_query(query)
     collection.require_active()  # before a picture is extracted for nothing
-    features = await _extracted(collection, query)
-    return await run_sync(_answer, collection, query, features, options)
+    return await again_if_switched(collection, lambda: _searched(collection, query, options))
 
 
-async def _extracted(collection: Collection, query: Query) -> FeatureMatrix | None:
+async def _searched(collection: Collection, query: Query, options: Options) -> Answer:
+    """Raises: OtherBackbone."""
+    extraction = collection.extraction
+    features = await _extracted(collection, extraction, query)
+
+    def answer(active: ActiveModel) -> Answer:
+        if features is not None and active.model.backbone != extraction.backbone:
+            raise OtherBackbone
+        return _answer(collection, active, query, features, options)
+
+    return await run_sync(of_one_backbone, collection, answer)
+
+
+async def _extracted(collection: Collection, extraction: Extraction, query: Query) -> FeatureMatrix | None:
     """Features (D,) of the query's picture; None if it has none that is not stored."""
     if isinstance(query, ByExamples) or (isinstance(query, ByImage) and query.crop is None):
         return None
@@ -80,14 +94,15 @@ async def _extracted(collection: Collection, query: Query) -> FeatureMatrix | No
         data = await run_sync(read_file, collection, query.image_id)
     else:
         data = query.data if isinstance(query, ByUpload) else await collection.fetcher.fetch(query.url)
-    return await collection.extraction.features(await collection.extraction.decoded(data, crop=query.crop))
+    return await extraction.features(await extraction.decoded(data, crop=query.crop))
 
 
-def _answer(collection: Collection, query: Query, features: FeatureMatrix | None, options: Options) -> Answer:
-    active = collection.require_active()
+def _answer(
+    collection: Collection, active: ActiveModel, query: Query, features: FeatureMatrix | None, options: Options
+) -> Answer:
     origin = _origin(collection, active, query, features)
     found = _nearest(collection, active, origin, options)
-    query_id = None if features is None else keep_query(collection, features)
+    query_id = None if features is None else keep_query(collection, features, active.model.backbone)
     category = vote((neighbour.image.category, neighbour.probability) for neighbour in found)
     neighbours = found[options.offset :]
     if options.explain:

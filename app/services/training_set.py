@@ -9,10 +9,11 @@ stays open between two parts.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from app.records import FeatureMatrix
+from app.errors import StoreUnavailable
+from app.records import CountingVerdict, FeatureMatrix
 from app.services.collection import Collection
+from app.services.steady import OtherBackbone, check_backbone
 from embedding.backbone_identity import BackboneIdentity
-from embedding.pairs import Pair
 
 __all__ = ["Learnable", "TrainingSet", "training_set"]
 
@@ -43,22 +44,38 @@ class TrainingSet:
     pair_count: int
     images: Iterator[Learnable]
     queries: Iterator[Learnable]
-    pairs: Iterator[Pair]
+    pairs: Iterator[CountingVerdict]
+    last_pair: int  # seq of the newest verdict among them; 0: there is none
 
 
 def training_set(collection: Collection) -> TrainingSet:
-    """Raises: StoreUnavailable, also while its parts are read."""
+    """Raises: StoreUnavailable, also while its parts are read: then, too, if another backbone takes over."""
     repository = collection.repository
-    extent = repository.extent()
+    extent, backbone = repository.extent(), repository.backbone()
+    queries = (Learnable(query.id, None, query.features) for query in repository.queries.of_pairs())
     return TrainingSet(
-        backbone=repository.backbone(),
+        backbone=backbone,
         image_count=extent.images,
         query_count=extent.queries,
         pair_count=extent.pairs,
-        images=_images(collection, extent.last_image),
-        queries=(Learnable(query.id, None, query.features) for query in repository.queries.of_pairs()),
-        pairs=repository.pairs.latest(until=extent.last_pair),
+        images=_of_one_backbone(collection, backbone, _images(collection, extent.last_image)),
+        queries=_of_one_backbone(collection, backbone, queries),
+        pairs=repository.pairs.counting(until=extent.last_pair),
+        last_pair=extent.last_pair,
     )
+
+
+def _of_one_backbone(
+    collection: Collection, backbone: BackboneIdentity | None, parts: Iterator[Learnable]
+) -> Iterator[Learnable]:
+    """The parts as long as they are of that one, and then an error."""
+    try:
+        for part in parts:
+            if backbone is not None:
+                check_backbone(collection, backbone)
+            yield part
+    except OtherBackbone as error:
+        raise StoreUnavailable("Another backbone took over, so these features end here: ask for all again.") from error
 
 
 def _images(collection: Collection, last: int) -> Iterator[Learnable]:

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import UnknownImage, shown
 from app.records import FeatureBlock, FeatureMatrix, Fields, ImageFilter, NewImage, StoredImage, StoredKeys
 from app.store.database import Database
 from app.store.filters import condition
+from app.store.pairs import delete_pairs_of
 from app.store.rows import (
     blocks,
     can_be_stored,
@@ -21,9 +22,10 @@ from app.store.rows import (
     features_from,
     features_to_bytes,
     image_from,
+    joined,
     stored_bytes,
 )
-from app.store.tables import collection, images, pairs
+from app.store.tables import collection, images, next_features
 
 __all__ = ["SqlImages"]
 
@@ -131,13 +133,7 @@ class SqlImages:
             last = int(block.seqs[-1])
 
     def features_of(self, seqs: Sequence[int]) -> FeatureBlock:
-        parts = [self._feature_block(images.c.seq.in_(block), len(block)) for block in blocks(seqs)]
-        full = [part for part in parts if len(part.seqs)]
-        if not full:
-            return FeatureBlock(np.empty(0, np.int64), np.empty((0, 0), np.float16))
-        return FeatureBlock(
-            np.concatenate([part.seqs for part in full]), np.concatenate([part.features for part in full])
-        )
+        return joined(self._feature_block(images.c.seq.in_(block), len(block)) for block in blocks(seqs))
 
     def with_damaged_features(self) -> list[str]:
         with self._database.reading() as connection:
@@ -166,8 +162,9 @@ class SqlImages:
     def delete(self, image_id: str) -> StoredImage:
         with self._database.writing() as connection:
             image = _require(connection, image_id)
-            connection.execute(delete(images).where(images.c.seq == image.seq))
-            _retire_pairs(connection, image_id)
+            for table in (images, next_features):
+                connection.execute(delete(table).where(table.c.seq == image.seq))
+            delete_pairs_of(connection, [image_id])
             return image
 
     def _one(self, wanted: ColumnElement[bool]) -> StoredImage | None:
@@ -232,12 +229,6 @@ def _feature_bytes(connection: Connection) -> int | None:
     """How long the features of an image are stored, if the collection's backbone is known."""
     fields = connection.scalar(select(collection.c.backbone))
     return stored_bytes(fields["feature_dim"]) if fields else None
-
-
-def _retire_pairs(connection: Connection, image_id: str) -> None:
-    """Verdicts name images by id, and the id may be given to another picture later: these must not be taken for its."""
-    named = or_(pairs.c.left_id == image_id, pairs.c.right_id == image_id)
-    connection.execute(update(pairs).where(named).values(retired=True))
 
 
 def _unknown(image_id: str) -> UnknownImage:

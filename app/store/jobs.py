@@ -45,6 +45,12 @@ class SqlJobs:
             row = connection.execute(select(jobs).where(_UNFINISHED).order_by(jobs.c.seq).limit(1)).one_or_none()
         return _record(row) if row else None
 
+    def last(self, kind: str) -> JobRecord | None:
+        newest_first = select(jobs).where(jobs.c.kind == kind).order_by(jobs.c.seq.desc())
+        with self._database.reading() as connection:
+            row = connection.execute(newest_first.limit(1)).one_or_none()
+        return _record(row) if row else None
+
     def unfinished(self, kind: str | None = None) -> set[str]:
         query = select(jobs.c.id).where(_UNFINISHED)
         with self._database.reading() as connection:

@@ -9,8 +9,9 @@ from sqlalchemy.sql import ColumnElement
 
 from app.records import FeatureMatrix, QueryFeatures, QueryRecord
 from app.store.database import Database
+from app.store.pairs import STANDING, delete_pairs_of
 from app.store.rows import blocks, can_be_stored, features_from, features_to_bytes
-from app.store.tables import pairs, queries
+from app.store.tables import collection, pairs, queries
 
 __all__ = ["SqlQueries", "delete_unnamed", "is_of_pair"]
 
@@ -18,8 +19,8 @@ _ROWS_AT_ONCE = 500  # 1.3 MB of features at D = 1280
 
 # Two conditions, not one with OR, so that each uses its index.
 _NO_VERDICT = (
-    ~exists(select(pairs.c.seq).where(pairs.c.left_id == queries.c.id, ~pairs.c.retired)),
-    ~exists(select(pairs.c.seq).where(pairs.c.right_id == queries.c.id, ~pairs.c.retired)),
+    ~exists(select(pairs.c.seq).where(pairs.c.left_id == queries.c.id, STANDING)),
+    ~exists(select(pairs.c.seq).where(pairs.c.right_id == queries.c.id, STANDING)),
 )
 
 
@@ -27,10 +28,13 @@ class SqlQueries:
     def __init__(self, database: Database):
         self._database = database
 
-    def add(self, query: QueryRecord, features: FeatureMatrix) -> None:
+    def add(self, query: QueryRecord, features: FeatureMatrix, backbone_key: str | None = None) -> bool:
         row = {"id": query.id, "created": query.created, "expires": query.expires}
         with self._database.writing() as connection:
+            if backbone_key not in (None, connection.scalar(select(collection.c.backbone_key))):
+                return False
             connection.execute(insert(queries).values(row | {"features": features_to_bytes(features)}))
+            return True
 
     def named_features(self, query_ids: Sequence[str], now: datetime) -> dict[str, FeatureMatrix]:
         found: dict[str, FeatureMatrix] = {}
@@ -42,7 +46,7 @@ class SqlQueries:
 
     def purge(self, now: datetime) -> int:
         with self._database.writing() as connection:
-            return connection.execute(delete(queries).where(queries.c.expires <= now, *_NO_VERDICT)).rowcount
+            return _delete(connection, queries.c.expires <= now, *_NO_VERDICT)
 
     def of_pairs(self) -> Iterator[QueryFeatures]:
         last = ""
@@ -63,5 +67,14 @@ def is_of_pair() -> ColumnElement[bool]:
 
 
 def delete_unnamed(connection: Connection) -> None:
-    """Remove every query that no verdict names, expired or not."""
-    connection.execute(delete(queries).where(*_NO_VERDICT))
+    """Remove every query that no verdict names which counts, expired or not."""
+    _delete(connection, *_NO_VERDICT)
+
+
+def _delete(connection: Connection, *where: ColumnElement[bool]) -> int:
+    """Remove queries with the verdicts that name them; returns how many queries."""
+    found = connection.scalars(select(queries.c.id).where(*where)).all()
+    delete_pairs_of(connection, found)
+    for block in blocks(found):
+        connection.execute(delete(queries).where(queries.c.id.in_(block)))
+    return len(found)

@@ -1,6 +1,6 @@
 """The database as one part. Implements `app.ports.Repository`."""
 
-from sqlalchemy import Connection, delete, func, insert, literal, literal_column, select, text
+from sqlalchemy import Connection, func, literal, literal_column, select, text
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import BackboneMismatch, StoreUnavailable
@@ -10,7 +10,8 @@ from app.store.images import SqlImages
 from app.store.jobs import SqlJobs
 from app.store.keys import SqlKeys
 from app.store.models import SqlModels
-from app.store.pairs import SqlPairs
+from app.store.next_features import SqlNextFeatures, set_backbone
+from app.store.pairs import STANDING, SqlPairs
 from app.store.queries import SqlQueries, delete_unnamed, is_of_pair
 from app.store.tables import collection, images, metadata, pairs, queries
 from embedding.backbone_identity import BackboneIdentity
@@ -18,7 +19,7 @@ from embedding.backbone_identity import BackboneIdentity
 __all__ = ["SqlRepository"]
 
 _ROWID: ColumnElement[int] = literal_column("rowid")  # in its order a table itself is read, none of its indexes
-_COUNTING = select(pairs.c.left_id, pairs.c.right_id).where(~pairs.c.retired).distinct().subquery()
+_COUNTING = select(pairs.c.left_id, pairs.c.right_id).where(STANDING).distinct().subquery()
 
 
 class SqlRepository:
@@ -28,6 +29,7 @@ class SqlRepository:
         self.queries = SqlQueries(database)
         self.pairs = SqlPairs(database)
         self.models = SqlModels(database)
+        self.next_features = SqlNextFeatures(database)
         self.jobs = SqlJobs(database)
         self.keys = SqlKeys(database)
 
@@ -38,9 +40,7 @@ class SqlRepository:
                 return
             if stored is not None:
                 _refuse_to_mix(connection, stored, identity)
-            connection.execute(delete(collection))
-            row = {"id": 1, "backbone": identity.to_json(), "backbone_key": identity.key}
-            connection.execute(insert(collection).values(row))
+            set_backbone(connection, identity)
 
     def backbone(self) -> BackboneIdentity | None:
         with self._database.reading() as connection:
@@ -55,6 +55,11 @@ class SqlRepository:
                 pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
             )
 
+    def has_features(self) -> bool:
+        with self._database.reading() as connection:
+            kinds = (select(literal(1)).select_from(table).limit(1) for table in (images, queries))
+            return any(connection.scalar(one) for one in kinds)
+
     def extent(self) -> Extent:
         count = select(func.count())
         with self._database.reading() as connection:
@@ -63,7 +68,7 @@ class SqlRepository:
                 queries=connection.scalar(count.select_from(queries).where(is_of_pair())) or 0,
                 pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
                 last_image=connection.scalar(select(func.max(images.c.seq))) or 0,
-                last_pair=connection.scalar(select(func.max(pairs.c.seq))) or 0,
+                last_pair=connection.scalar(select(func.max(pairs.c.seq)).where(STANDING)) or 0,
             )
 
     def ping(self) -> None:
@@ -109,5 +114,6 @@ def _refuse_to_mix(connection: Connection, stored: BackboneIdentity, identity: B
         raise BackboneMismatch(
             f"The collection holds features of {held['images']} images and {held['queries']} queries from backbone "
             f"{stored.key} (D = {stored.feature_dim}); the one at hand is {identity.key} (D = {identity.feature_dim}): "
-            "start with the model or backbone that they come from, or with an empty data folder."
+            "start with the model or backbone that they come from, then send the other model to POST /v1/models and "
+            "activate it, which extracts all features again; or start with an empty data folder."
         )

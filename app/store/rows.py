@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from app.errors import StoreUnavailable
-from app.records import FeatureMatrix, StoredImage
+from app.records import FeatureBlock, FeatureMatrix, StoredImage
 
 __all__ = [
     "blocks",
@@ -17,6 +17,7 @@ __all__ = [
     "features_from",
     "features_to_bytes",
     "image_from",
+    "joined",
     "stored_bytes",
 ]
 
@@ -62,6 +63,14 @@ def features_from(blobs: Sequence[bytes]) -> FeatureMatrix:
     if not blobs:
         return np.empty((0, 0), np.float16)
     return np.frombuffer(b"".join(blobs), _FEATURE_TYPE).astype(np.float16).reshape(len(blobs), -1)
+
+
+def joined(parts: Iterable[FeatureBlock]) -> FeatureBlock:
+    """Several blocks as one; empty ones may be of any D."""
+    full = [part for part in parts if len(part.seqs)]
+    if not full:
+        return FeatureBlock(np.empty(0, np.int64), np.empty((0, 0), np.float16))
+    return FeatureBlock(np.concatenate([part.seqs for part in full]), np.concatenate([part.features for part in full]))
 
 
 def image_from(row: Row[Any]) -> StoredImage:

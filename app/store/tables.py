@@ -19,7 +19,6 @@ from sqlalchemy import (
     Table,
     Text,
     cast,
-    false,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
@@ -32,7 +31,9 @@ __all__ = [
     "jobs",
     "keys",
     "metadata",
+    "model_reports",
     "models",
+    "next_features",
     "ownership",
     "pairs",
     "queries",
@@ -103,9 +104,12 @@ pairs = Table(
     Column("similar", Boolean, nullable=False),
     Column("source", String(200)),
     Column("created", UtcDateTime, nullable=False),
-    # Set when an image that the pair names is deleted: its id may be given to another picture later.
-    Column("retired", Boolean, nullable=False, server_default=false()),
-    Index("pairs_by_ids", "left_id", "right_id", "seq"),
+    Column("given_by", String(32)),  # id of the key; none: somebody without one
+    Column("feedback_id", String(32)),  # of the call that it came in; none: of an older program
+    Column("undone", UtcDateTime),  # when it was taken back
+    Index("pairs_by_feedback_id", "feedback_id"),
+    # All that is asked about voices: who counts them reads the index alone, not the table in the order of another.
+    Index("pairs_by_ids", "left_id", "right_id", "seq", "similar", "given_by", "undone"),
     Index("pairs_by_right_id", "right_id"),
     **_NEVER_REUSE,
 )
@@ -118,6 +122,7 @@ models = Table(
     Column("manifest", JSON, nullable=False),
     Column("created", UtcDateTime, nullable=False),
     Column("state", String(20), nullable=False),
+    Column("activated", UtcDateTime),  # when it took over last
     CheckConstraint("state IN ('active', 'inactive')", name="models_state"),
 )
 Index(
@@ -126,6 +131,24 @@ Index(
     unique=True,
     sqlite_where=models.c.state == "active",
     postgresql_where=models.c.state == "active",
+)
+
+# What a model changed, as a page for people; beside the models, so that listing those reads none.
+model_reports = Table(
+    "model_reports",
+    metadata,
+    Column("version", String(64), primary_key=True),
+    Column("html", Text, nullable=False),
+    Column("created", UtcDateTime, nullable=False),
+)
+
+# Features of another backbone, until all images have some and they take the place of the old ones.
+next_features = Table(
+    "next_features",
+    metadata,
+    Column("seq", BigInteger, primary_key=True, autoincrement=False),  # the image's
+    Column("backbone_key", Text, nullable=False),
+    Column("features", LargeBinary, nullable=False),
 )
 
 collection = Table(

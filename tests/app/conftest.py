@@ -127,6 +127,15 @@ def add(draw: Draw) -> Callable[..., dict[str, Any]]:
     return add_picture
 
 
+@pytest.fixture
+def with_abc(start: Start, add: Callable[..., dict[str, Any]]) -> Iterator[TestClient]:
+    """A service with three images, a, b and c."""
+    with start() as client:
+        for seed, name in enumerate("abc"):
+            add(client, seed, id=name)
+        yield client
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     with running_server() as server:

@@ -8,7 +8,7 @@ from threading import Thread
 import numpy as np
 
 from app.ports import Repository
-from app.records import FeatureMatrix, NewImage, QueryRecord, StoredImage
+from app.records import FeatureMatrix, FeedbackCall, NewImage, QueryRecord, StoredImage
 from embedding.backbone_identity import BackboneIdentity, Preprocessing
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -49,6 +49,11 @@ def fill(repository: Repository, count: int) -> None:
 
 def query(number: int, expires: datetime) -> QueryRecord:
     return QueryRecord(f"q_{number}", NOW, expires)
+
+
+def call(id_: str, by: str | None = None, created: datetime = NOW) -> FeedbackCall:
+    """Of a key, or of somebody without one."""
+    return FeedbackCall(id_, by, "tests", created)
 
 
 def run_in_threads(jobs: list[Callable[[], None]]) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from app.errors import BackboneMismatch
-from embedding.errors import BackboneUnavailable, BrokenModelFile, ModelMismatch
+from embedding.errors import BackboneUnavailable, BrokenModelFile
 from embedding.metric import Chi2Metric
 from embedding.model_file import Model
 from tests.app.conftest import Draw, Start
+from tests.app.other_backbone import load_other, other_model, write_weights
 
 Add = Callable[..., dict[str, Any]]
 Save = Callable[[Model], Path]
@@ -82,7 +83,7 @@ def test_without_a_model_images_are_taken_and_search_says_what_to_do(start: Star
 
 def test_a_model_of_other_weights_is_refused(start: Start, save: Save, model: Model) -> None:
     other = replace(model, backbone=replace(model.backbone, weights_sha256="0" * 64))
-    with pytest.raises(ModelMismatch, match="weights_sha256"), start(model=save(other)):
+    with pytest.raises(BackboneUnavailable, match="weights_sha256"), start(model=save(other)):
         pass
 
 
@@ -90,10 +91,31 @@ def test_a_backbone_that_the_features_do_not_come_from_is_refused(start: Start, 
     """Other weights of the same architecture, in a file of their own, and no model that would notice."""
     with start(model=None) as client:
         add(client, 1)
-    with pytest.raises(BackboneMismatch, match=r"1 images and 0 queries.*efficientnet-lite0.*D = 1280"):
+    with pytest.raises(BackboneUnavailable, match=r"efficientnet-lite0-\w+ is not at hand.*other.pth: weights_sha256"):
         start_with_other_weights(start, tmp_path)
     with start() as client:
         assert client.get("/v1/stats").json()["indexed"] == 1
+
+
+def test_a_model_file_of_another_backbone_than_the_features_is_refused(
+    start: Start, add: Add, save: Save, tmp_path: Path
+) -> None:
+    weights = write_weights(tmp_path / "weights", 0)
+    with start(model=None) as client:
+        add(client, 1)
+    other = save(other_model(load_other(weights, 0)))
+    with (
+        pytest.raises(BackboneMismatch, match=r"1 images and 0 queries.*efficientnet-lite0.*D = 1280.*POST /v1/models"),
+        start(model=other, backbone_weights=weights),
+    ):
+        pass
+
+
+def test_once_there_are_features_the_setting_does_not_count(start: Start, add: Add) -> None:
+    with start(model=None) as client:
+        add(client, 1)
+    with start(model=None, backbone="nonsense") as client:
+        add(client, 2)
 
 
 def test_the_setting_counts_also_where_another_backbone_was_before(start: Start) -> None:

@@ -93,6 +93,7 @@ def outcome(
     folder, data = tmp_path_factory.mktemp("examples"), tmp_path_factory.mktemp("service") / "data"
     _put_files(folder, draw)
     (folder / "new.safetensors").write_bytes(save(other_model).read_bytes())
+    (folder / "report.html").write_text("<!doctype html><title>What changed</title>")
     key = run("keys", "create", "--name", "examples", "--role", "admin", "--data-dir", str(data)).stdout.strip()
     (folder / ".curlrc").write_text(f'header = "Authorization: Bearer {key}"\n')
     with pytest.MonkeyPatch.context() as patch:

@@ -27,7 +27,7 @@ from tests.app.conftest import Start
 from tests.postgresql import Server
 
 Add = Callable[..., dict[str, Any]]
-SERVED = ("/v1/images", "/v1/feedback", "/v1/models", "/v1/stats")
+SERVED = ("/v1/images", "/v1/feedback", "/v1/feedback?history=true", "/v1/models", "/v1/stats")
 
 
 @pytest.fixture(params=["sqlite to sqlite", "sqlite to postgresql", "postgresql to sqlite", "postgresql to postgresql"])
@@ -51,6 +51,9 @@ def fill(client: TestClient, add: Add) -> None:
     client.delete("/v1/images/i3")
     pairs = [{"left": "i0", "right": "i1", "similar": True}, {"left": "i0", "right": "i2", "similar": False}]
     assert client.post("/v1/feedback", json={"pairs": pairs, "source": "me"}).status_code == 200
+    pairs[0]["similar"] = False
+    made = client.post("/v1/feedback", json={"pairs": pairs}).json()
+    assert client.delete(f"/v1/feedback/{made['feedback_id']}").json() == {"undone": 1}
 
 
 def everything(client: TestClient) -> list[Any]:

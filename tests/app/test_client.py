@@ -22,6 +22,7 @@ from app.client import (
     Samekind,
     TrainingHeader,
     TrainingImage,
+    TrainingPair,
     TrainingQuery,
     Unauthenticated,
     Upload,
@@ -32,6 +33,7 @@ from app.client.calls import add_images
 from embedding.model_file import Model
 from tests.app.clients import CLIENTS, Connect
 from tests.app.conftest import Draw
+from tests.app.models import compared, comparison
 from tests.app.test_serve import run, serving
 
 
@@ -144,33 +146,58 @@ def test_verdicts_come_back_and_are_learned_from(client: Samekind, draw: Draw) -
         client.add_image(draw(seed), id=f"i{seed}", category="cups")
     query_id = client.search(draw(5)).query_id
     assert query_id is not None
-    pairs: list[Verdict | tuple[str, str, bool]] = [
-        ("i0", "i1", True),
-        Verdict(left=query_id, right="i1", similar=False),
-    ]
-    assert client.give_feedback(pairs, source="tests").recorded == 2
+    verdict = Verdict(left=query_id, right="i1", similar=False)
+    pairs: list[Verdict | tuple[str, str, bool]] = [("i0", "i1", True), verdict]
+    assert [{each.left.id, each.right.id} for each in client.suggestions(count=3).suggestions] == [{"i0", "i1"}]
+    given_now = client.give_feedback(pairs, source="tests")
+    assert (given_now.recorded, given_now.unchanged) == (2, 0)
     assert client.give_feedback(iter(pairs)).unchanged == 2
+    assert client.suggestions().suggestions == []
     given = {(frozenset({each.left, each.right}), each.similar) for each in client.feedback()}
     assert given == {(frozenset({"i0", "i1"}), True), (frozenset({query_id, "i1"}), False)}
+    assert [(each.feedback_id, each.source) for each in client.feedback_history()] == [
+        (given_now.feedback_id, "tests")
+    ] * 2
     header, *records = client.training_set()
     assert isinstance(header, TrainingHeader)
-    assert [type(record) for record in records] == [TrainingImage, TrainingImage, TrainingQuery, Verdict, Verdict]
+    assert [type(record) for record in records] == [
+        TrainingImage,
+        TrainingImage,
+        TrainingQuery,
+        TrainingPair,
+        TrainingPair,
+    ]
     assert isinstance(records[0], TrainingImage)
     assert (records[0].id, records[0].category) == ("i0", "cups")
     features = struct.unpack(f"<{header.feature_dim}e", records[0].features)
     assert sum(features) > 0
+    assert isinstance(records[-1], TrainingPair)
+    assert records[-1].seq == header.last_pair > 0
+    assert client.stats().new_pairs == 2
+    assert given_now.feedback_id is not None
+    assert [client.undo_feedback(given_now.feedback_id).undone for _ in range(2)] == [2, 0]
+    assert list(client.feedback()) == []
+    assert [each.undone is None for each in client.feedback_history()] == [False, False]
 
 
 def test_models_and_the_jobs_that_activate_them(
     client: Samekind, model: Model, other_model: Model, save: Callable[[Model], Path]
 ) -> None:
     assert client.upload_model(save(other_model)).version == other_model.version
-    assert {each.version for each in client.models()} == {model.version, other_model.version}
+    assert {model.version, other_model.version} <= {each.version for each in client.models()}
     assert client.model(model.version).manifest["D"] == model.metric.feature_dim
     assert client.model_file(model.version) == model.to_bytes()
     for each in (other_model, model):
         assert client.wait_for_job(client.activate(each.version).id, timeout=300).state == "done"
         assert client.ready().model == client.stats().model == each.version
+    for job in (client.rollback(), client.activate(model.version, force=True)):
+        assert client.wait_for_job(job.id, timeout=300).state == "done"
+    client.put_report(other_model.version, "<p>caf\u00e9".encode())
+    assert client.report(other_model.version) == "<p>caf\u00e9"
+    client.delete_model(other_model.version)
+    even = client.upload_model(compared(model, comparison("even")).to_bytes())
+    assert even.comparison is not None
+    assert even.comparison.model_dump(mode="json") == comparison("even")
 
 
 def test_jobs_are_started_watched_and_cancelled(client: Samekind, service: Service, draw: Draw) -> None:

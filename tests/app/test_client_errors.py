@@ -28,7 +28,9 @@ from app.client import (
 from tests.app.clients import CLIENTS, Answer, Connect, canned, problem
 
 KEY = "sk_0123abcd_" + "s" * 43
-STATS = Answer(body=b'{"images": 1, "queries": 0, "pairs": 0, "model": null, "indexed": 0}')
+STATS = Answer(
+    body=b'{"images": 1, "queries": 0, "pairs": 0, "contradicted": 0, "new_pairs": 0, "model": null, "indexed": 0}'
+)
 CLASSES: dict[int, type[ApiError]] = {
     401: Unauthenticated,
     403: Forbidden,

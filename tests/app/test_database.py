@@ -48,7 +48,7 @@ def test_sqlite_is_told_to_be_careful(tmp_path: Path, pragma: str, value: object
 def test_a_newer_database_is_refused_with_both_revisions(tmp_path: Path) -> None:
     with open_database(url(tmp_path)) as database, database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NewerDatabase, match=r"9999.*0003"), open_database(url(tmp_path)):
+    with pytest.raises(NewerDatabase, match=r"9999.*0004"), open_database(url(tmp_path)):
         pass
 
 

@@ -1,6 +1,6 @@
 """Extraction for requests with the real backbone: together where they wait, each for itself where one fails."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from anyio import wait_all_tasks_blocked
 
 from app.extraction import RequestExtraction
-from app.extractor import BackboneExtractor, open_extractor
+from app.extractor import BackboneExtractor, make_extractor
 from app.records import FeatureMatrix, Picture
 from embedding.backbone import Backbone
 from embedding.errors import BadFeatures
@@ -25,9 +25,8 @@ Pictures = Callable[[int], list[Picture]]
 
 
 @pytest.fixture(scope="module")
-def extractor(backbone: Backbone) -> Iterator[BackboneExtractor]:
-    with open_extractor(backbone, ImageLimits()) as extractor:
-        yield extractor
+def extractor(backbone: Backbone) -> BackboneExtractor:
+    return make_extractor(backbone, ImageLimits())
 
 
 @pytest.fixture

@@ -1,7 +1,8 @@
 """/v1/feedback over HTTP, and the trainer's reader at its other end."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from embedding.pairs import Pair, read_pairs
-from tests.app.conftest import Draw, Start
+from tests.app.conftest import Draw
 
 Add = Callable[..., dict[str, Any]]
 Give = Callable[..., Any]
-
-
-@pytest.fixture
-def service(start: Start, add: Add) -> Iterator[TestClient]:
-    """A service with three images, a, b and c."""
-    with start() as client:
-        for seed, name in enumerate("abc"):
-            add(client, seed, id=name)
-        yield client
 
 
 def verdict(left: str, right: str, similar: bool) -> dict[str, object]:
@@ -35,29 +27,54 @@ def exported(client: TestClient, folder: Path) -> list[Pair]:
     return read_pairs(folder / "pairs.jsonl") if response.text else []
 
 
-def test_verdicts_come_out_as_the_trainer_reads_them(service: TestClient, draw: Draw, tmp_path: Path) -> None:
-    query_id = service.post("/v1/search", files={"file": draw(9)}).json()["query_id"]
+def test_verdicts_come_out_as_the_trainer_reads_them(with_abc: TestClient, draw: Draw, tmp_path: Path) -> None:
+    query_id = with_abc.post("/v1/search", files={"file": draw(9)}).json()["query_id"]
     pairs = [verdict("b", "a", True), verdict("a", "c", False), verdict(query_id, "a", True)]
-    answer = service.post("/v1/feedback", json={"pairs": pairs, "source": "a test"})
-    assert answer.json() == {"recorded": 3, "unchanged": 0}
-    assert exported(service, tmp_path) == [Pair("a", "b", True), Pair("a", "c", False), Pair("a", query_id, True)]
+    answer = with_abc.post("/v1/feedback", json={"pairs": pairs, "source": "a test"})
+    assert answer.json() == {"recorded": 3, "unchanged": 0, "feedback_id": answer.json()["feedback_id"]}
+    assert exported(with_abc, tmp_path) == [Pair("a", "b", True), Pair("a", "c", False), Pair("a", query_id, True)]
 
 
-def test_saying_it_again_changes_nothing_and_a_change_of_mind_counts(service: TestClient, tmp_path: Path) -> None:
+def test_saying_it_again_changes_nothing_and_a_change_of_mind_counts(with_abc: TestClient, tmp_path: Path) -> None:
     for pairs, expected in [
         ([verdict("a", "b", True)], (1, 0)),
         ([verdict("b", "a", True), verdict("a", "b", True)], (0, 2)),
         ([verdict("b", "a", False)], (1, 0)),
     ]:
-        answer = service.post("/v1/feedback", json={"pairs": pairs}).json()
+        answer = with_abc.post("/v1/feedback", json={"pairs": pairs}).json()
         assert (answer["recorded"], answer["unchanged"]) == expected
-    assert exported(service, tmp_path) == [Pair("a", "b", False)]
+        assert (answer["feedback_id"] is None) == (expected[0] == 0)
+    assert exported(with_abc, tmp_path) == [Pair("a", "b", False)]
 
 
-def test_pairs_of_a_deleted_image_are_not_exported(service: TestClient, tmp_path: Path) -> None:
-    service.post("/v1/feedback", json={"pairs": [verdict("a", "b", True), verdict("b", "c", True)]})
-    service.delete("/v1/images/a")
-    assert exported(service, tmp_path) == [Pair("b", "c", True)]
+def test_pairs_of_a_deleted_image_are_erased(with_abc: TestClient, tmp_path: Path) -> None:
+    with_abc.post("/v1/feedback", json={"pairs": [verdict("a", "b", True), verdict("b", "c", True)]})
+    with_abc.delete("/v1/images/a")
+    assert exported(with_abc, tmp_path) == [Pair("b", "c", True)]
+    assert '"a"' not in with_abc.get("/v1/feedback?history=true").text
+
+
+def test_the_history_holds_every_verdict_oldest_first(with_abc: TestClient) -> None:
+    ids = []
+    for similar in (True, False):
+        body = {"pairs": [verdict("b", "a", similar)], "source": f"said {similar}"}
+        ids.append(with_abc.post("/v1/feedback", json=body).json()["feedback_id"])
+    with_abc.delete(f"/v1/feedback/{ids[1]}")
+    answer = with_abc.get("/v1/feedback?history=true")
+    assert answer.headers["content-type"] == "application/x-ndjson"
+    first, second = map(json.loads, answer.text.splitlines())
+    assert datetime.fromisoformat(first.pop("created")) <= datetime.fromisoformat(second.pop("created"))
+    assert datetime.fromisoformat(second.pop("undone")).tzinfo
+    same = {"left": "a", "right": "b", "given_by": None}
+    assert first == same | {"similar": True, "source": "said True", "feedback_id": ids[0], "undone": None}
+    assert second == same | {"similar": False, "source": "said False", "feedback_id": ids[1]}
+    assert with_abc.get("/v1/feedback?history=false").text == with_abc.get("/v1/feedback").text
+
+
+@pytest.mark.parametrize("history", ["", "1", "yes", "True", "both"])
+def test_a_history_is_asked_for_in_one_way(with_abc: TestClient, history: str) -> None:
+    response = with_abc.get("/v1/feedback", params={"history": history})
+    assert (response.status_code, response.json()["code"]) == (422, "validation_error")
 
 
 @pytest.mark.parametrize(
@@ -79,18 +96,18 @@ def test_pairs_of_a_deleted_image_are_not_exported(service: TestClient, tmp_path
     ],
 )
 def test_bad_feedback_is_refused_and_nothing_of_it_kept(
-    service: TestClient, tmp_path: Path, pairs: Any, status: int, code: str, named: str
+    with_abc: TestClient, tmp_path: Path, pairs: Any, status: int, code: str, named: str
 ) -> None:
     good = [verdict("a", "c", True)]
     body = {"pairs": good + pairs if isinstance(pairs, list) and pairs else pairs}
     content = json.dumps(body)  # ASCII, so that broken text can be sent too
-    response = service.post("/v1/feedback", content=content, headers={"content-type": "application/json"})
+    response = with_abc.post("/v1/feedback", content=content, headers={"content-type": "application/json"})
     assert (response.status_code, response.json()["code"]) == (status, code), response.text
     assert named in response.json()["detail"]
-    assert exported(service, tmp_path) == []
+    assert exported(with_abc, tmp_path) == []
 
 
 @pytest.mark.parametrize("source", ["x" * 201, "a\0b", "a\nb"], ids=["long", "NUL", "line break"])
-def test_a_source_that_cannot_be_kept(service: TestClient, source: str) -> None:
-    response = service.post("/v1/feedback", json={"pairs": [verdict("a", "b", True)], "source": source})
+def test_a_source_that_cannot_be_kept(with_abc: TestClient, source: str) -> None:
+    response = with_abc.post("/v1/feedback", json={"pairs": [verdict("a", "b", True)], "source": source})
     assert (response.status_code, response.json()["code"]) == (422, "invalid_field")

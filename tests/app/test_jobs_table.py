@@ -7,8 +7,6 @@ import pytest
 from app.errors import UnknownJob
 from app.ports import Repository
 from app.records import JobFailure, JobProgress, JobRecord, JobState
-from embedding.pairs import Pair
-from tests.app.records import features, fill, query
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
@@ -117,33 +115,3 @@ def test_old_ones_that_are_finished_are_forgotten_with_their_failures(repository
     assert [job.id for job in repository.jobs.page(10)] == ["new", "waiting"]
     assert list(repository.jobs.failures("old")) == []
     assert list(repository.jobs.failures("new")) == [FAILURE]
-
-
-def test_verdicts_of_an_earlier_instant(repository: Repository) -> None:
-    fill(repository, 4)
-    one, other = Pair("image-0", "image-1", similar=True), Pair("image-1", "image-2", similar=True)
-    repository.pairs.record([one, other], None, NOW)
-    extent = repository.extent()
-    repository.pairs.record(
-        [Pair("image-0", "image-1", similar=False), Pair("image-2", "image-3", similar=True)], None, NOW
-    )
-    assert list(repository.pairs.latest(until=extent.last_pair)) == [one, other]
-    repository.images.delete("image-2")
-    assert list(repository.pairs.latest(until=extent.last_pair)) == [one]
-    assert [pair.similar for pair in repository.pairs.latest()] == [False]
-
-
-def test_the_extent_and_the_queries_that_verdicts_name(repository: Repository) -> None:
-    empty = repository.extent()
-    assert (empty.images, empty.queries, empty.pairs, empty.last_image, empty.last_pair) == (0, 0, 0, 0, 0)
-    fill(repository, 2)
-    for number in range(3):
-        repository.queries.add(query(number, LATER), features(number))
-    repository.pairs.record([Pair("image-0", "q_2", similar=True), Pair("q_1", "image-1", similar=False)], None, NOW)
-    extent = repository.extent()
-    assert (extent.images, extent.queries, extent.pairs) == (2, 2, 2)
-    found = list(repository.queries.of_pairs())
-    assert [each.id for each in found] == ["q_1", "q_2"]
-    assert (found[1].features == features(2)).all()
-    repository.images.delete("image-0")  # its verdicts count no more
-    assert [each.id for each in repository.queries.of_pairs()] == ["q_1"]

@@ -10,10 +10,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, Table, insert, text
 
 from app.errors import NewerDatabase, OlderDatabase
-from app.records import ImageFilter
+from app.records import CountingVerdict, ImageFilter
 from app.store.database import Database, connected, open_database
 from app.store.repository import SqlRepository
-from embedding.pairs import Pair
 from tests.app.records import NOW, add_one, features, image, query
 from tests.conftest import ROOT
 
@@ -39,6 +38,7 @@ def fill_first_revision(database: Database) -> None:
         insert_into(connection, "images", image | said)
         insert_into(connection, "queries", {"id": "q_1", "created": NOW, "expires": NOW, "features": b"\0\0"})
         insert_into(connection, "pairs", pair)
+        insert_into(connection, "pairs", pair | {"left_id": "gone", "retired": True})  # its image was deleted
         for version, state in (("m1", "inactive"), ("m2", "active"), ("m3", "inactive")):
             model = {"version": version, "artifact": b"bytes", "manifest": {"d": 8}, "created": NOW, "state": state}
             insert_into(connection, "models", model)
@@ -65,9 +65,12 @@ def test_the_first_revision_upgrades_with_everything_in_it(database_url: str) ->
             "cups", {"shelf": 7}, NOW, None, None,
         )  # fmt: skip
         assert repository.images.page(9, where=ImageFilter(metadata={"shelf": 7})) == [old]
-        assert list(repository.pairs.latest()) == [Pair("old", "q_1", True)]
+        assert list(repository.pairs.counting()) == [CountingVerdict("old", "q_1", True, seq=1)]
+        (given,) = repository.pairs.given()
+        assert (given.given_by, given.feedback_id, given.undone) == (None, None, None)
         assert repository.models.active_version() == "m2"
         assert repository.models.artifact("m1") == b"bytes"
+        assert {each.version: each.activated for each in repository.models.all()} == {"m1": None, "m2": NOW, "m3": None}
         assert repository.images.features("old").tolist() == features(1).tolist()
         new, is_new = add_one(repository, image(1, thumbnail="b" * 64), features(2))
         assert is_new

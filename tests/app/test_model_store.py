@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sqlalchemy import update
 
-from app.errors import BackboneMismatch, UnknownModel
+from app.errors import BackboneMismatch, ModelInUse, UnknownModel
 from app.ports import Repository
 from app.records import NewImage, QueryRecord
 from app.store import tables
@@ -15,6 +15,7 @@ from embedding.backbone_identity import BackboneIdentity, Preprocessing
 from tests.app.records import add_one
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+TICK = timedelta(microseconds=1)
 FEATURES = np.ones(6, np.float16)
 
 
@@ -36,27 +37,27 @@ class TestModels:
         assert repository.models.active_version() is None
         self.register(repository, "old", "new")
         for version in ("old", "new", "old"):
-            repository.models.activate(version)
+            repository.models.activate(version, NOW)
             assert repository.models.active_version() == version
             assert [m.version for m in repository.models.all() if m.active] == [version]
 
     def test_activating_an_unknown_one_leaves_the_active_one(self, repository: Repository) -> None:
         self.register(repository, "old")
-        repository.models.activate("old")
+        repository.models.activate("old", NOW)
         with pytest.raises(UnknownModel, match="'new'"):
-            repository.models.activate("new")
+            repository.models.activate("new", NOW)
         assert repository.models.active_version() == "old"
 
     def test_registering_again_changes_nothing(self, repository: Repository) -> None:
         self.register(repository, "v")
-        repository.models.activate("v")
+        repository.models.activate("v", NOW)
         self.register(repository, "v")
         assert repository.models.artifact("v") == b"v"
         assert repository.models.get("v").active
 
     def test_damaged_bytes_are_replaced_by_registering_again(self, repository: Repository, database: Database) -> None:
         self.register(repository, "v")
-        repository.models.activate("v")
+        repository.models.activate("v", NOW)
         with database.writing() as connection:
             connection.execute(update(tables.models).values(artifact=b"?", manifest={}))
         self.register(repository, "v")
@@ -68,10 +69,47 @@ class TestModels:
         self.register(repository, "a", "b", "c")
         assert [model.version for model in repository.models.all()] == ["c", "b", "a"]
 
-    @pytest.mark.parametrize("method", ["get", "artifact"])
+    @pytest.mark.parametrize("method", ["get", "artifact", "delete", "report"])
     def test_unknown_version(self, repository: Repository, method: str) -> None:
         with pytest.raises(UnknownModel, match="'x'"):
             getattr(repository.models, method)("x")
+
+    def test_the_order_of_activations_outlives_a_clock_that_goes_back(self, repository: Repository) -> None:
+        self.register(repository, "a", "b", "c")
+        assert repository.models.former() is None
+        for age_s, (version, former) in enumerate([("a", None), ("b", "a"), ("c", "b"), ("a", "c"), ("b", "a")]):
+            repository.models.activate(version, NOW - timedelta(seconds=age_s))
+            assert repository.models.former() == former
+        times = {model.version: model.activated for model in repository.models.all()}
+        assert times == {"c": NOW + 2 * TICK, "a": NOW + 3 * TICK, "b": NOW + 4 * TICK}
+
+    def test_activating_the_active_one_again_is_no_activation(self, repository: Repository) -> None:
+        self.register(repository, "a", "b")
+        for age_s, version in enumerate("abb"):
+            repository.models.activate(version, NOW + timedelta(seconds=age_s))
+        assert repository.models.get("b").activated == NOW + timedelta(seconds=1)
+        assert repository.models.former() == "a"
+
+    def test_a_deleted_one_is_gone_with_its_report(self, repository: Repository) -> None:
+        self.register(repository, "a", "b")
+        repository.models.activate("a", NOW)
+        repository.models.put_report("b", "<p>1", NOW)
+        with pytest.raises(ModelInUse, match="Model a is active"):
+            repository.models.delete("a")
+        repository.models.delete("b")
+        assert [model.version for model in repository.models.all()] == ["a"]
+        self.register(repository, "b")
+        assert repository.models.report("b") is None
+
+    def test_a_model_has_one_report(self, repository: Repository) -> None:
+        self.register(repository, "a", "b")
+        for html in ("<p>1", "<p>2 \u00e9"):
+            repository.models.put_report("a", html, NOW)
+            assert repository.models.report("a") == html
+        assert {model.version: model.has_report for model in repository.models.all()} == {"a": True, "b": False}
+        assert repository.models.get("a").has_report
+        with pytest.raises(UnknownModel):
+            repository.models.put_report("x", "<p>", NOW)
 
 
 class TestBackbone:

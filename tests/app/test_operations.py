@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,11 @@ class TestExport:
             ("files/i0.png", "files/i2.png", True), ("files/i0.png", "files/i1.png", False),
         ]  # fmt: skip
         assert read_source(out / "pairs.jsonl").paths[0].is_file()
+        verdicts = [json.loads(line) for line in (out / "feedback.jsonl").read_text().splitlines()]
+        assert [(each["left"], each["given_by"], each["undone"]) for each in verdicts] == [
+            ("i0", None, None), ("i0", None, None), ("i3", None, None),
+        ]  # fmt: skip
+        assert {datetime.fromisoformat(each["created"]).tzinfo for each in verdicts} == {UTC}
         with start() as client:
             before = [essence(each) for each in client.get("/v1/images").json()["images"]]
         filled.rename("former")

@@ -30,7 +30,7 @@ def test_examples_are_on_the_page(client: TestClient) -> None:
     api, text = client.get("/openapi.json").json(), unescape(client.get("/docs").text)
     for schema in api["components"]["schemas"].values():
         assert all(f"<pre>{json.dumps(example, indent=2)}</pre>" in text for example in schema.get("examples", []))
-    assert f"<pre>{json.dumps(VERDICT)}\n</pre>" in text
+    assert f"{json.dumps(VERDICT)}\n" in text
     assert '"by": "image"' in text
 
 

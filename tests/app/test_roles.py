@@ -19,12 +19,15 @@ ROLES: tuple[Role, ...] = get_args(Role)
 
 # What each endpoint needs; None: nothing. A new endpoint needs a row.
 NEEDED: dict[str, Role | None] = {
+    "DELETE /v1/feedback/{feedback_id}": "writer",
     "DELETE /v1/images/{image_id}": "writer",
     "DELETE /v1/jobs/{job_id}": "admin",
+    "DELETE /v1/models/{version}": "admin",
     "GET /healthz": None,
     "GET /metrics": None,
     "GET /readyz": None,
     "GET /v1/feedback": "reader",
+    "GET /v1/feedback/suggestions": "reader",
     "GET /v1/images": "reader",
     "GET /v1/images/{image_id}": "reader",
     "GET /v1/images/{image_id}/file": "reader",
@@ -35,6 +38,7 @@ NEEDED: dict[str, Role | None] = {
     "GET /v1/models": "reader",
     "GET /v1/models/{version}": "reader",
     "GET /v1/models/{version}/file": "reader",
+    "GET /v1/models/{version}/report": "reader",
     "GET /v1/stats": "reader",
     "GET /v1/training-set": "admin",
     "PATCH /v1/images/{image_id}": "writer",
@@ -43,10 +47,12 @@ NEEDED: dict[str, Role | None] = {
     "POST /v1/images/batch": "writer",
     "POST /v1/imports": "admin",
     "POST /v1/models": "admin",
+    "POST /v1/models/rollback": "admin",
     "POST /v1/models/{version}/activate": "admin",
     "POST /v1/reindex": "admin",
     "POST /v1/search": "reader",
     "POST /v1/search/batch": "reader",
+    "PUT /v1/models/{version}/report": "admin",
 }
 
 Keys = dict[str, str]

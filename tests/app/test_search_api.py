@@ -151,6 +151,8 @@ def test_stats_count(start: Start, add: Add, draw: Draw, model: Model) -> None:
             "images": 3,
             "queries": 1,
             "pairs": 1,
+            "contradicted": 0,
+            "new_pairs": 1,
             "model": model.version,
             "indexed": 3,
         }

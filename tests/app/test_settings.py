@@ -18,6 +18,7 @@ def test_variables_are_read_and_arguments_win(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("SAMEKIND_PORT", "8001")
     monkeypatch.setenv("SAMEKIND_MAX_K", "7")
     monkeypatch.setenv("SAMEKIND_MODEL", "")  # as compose files leave it
+    monkeypatch.setenv("SAMEKIND_KEY", "sk_1")  # for the trainer
     settings = load_settings(port=8002, data_dir=None)
     assert (settings.port, settings.max_k, settings.model, settings.data_dir) == (8002, 7, None, Path("samekind-data"))
 

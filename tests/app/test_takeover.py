@@ -10,7 +10,6 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from starlette.testclient import TestClient
 
@@ -27,31 +26,14 @@ from app.services.jobs import cancel_job
 from app.services.models import keep_model
 from app.settings import Settings
 from app.store.images import SqlImages
-from embedding.metric import Metric
 from embedding.model_file import Model
+from tests.app.brute import squared_distances
 from tests.app.conftest import Draw, Start
-from tests.app.jobs import finished
+from tests.app.models import take_over, upload
 
 Add = Callable[..., dict[str, Any]]
 IMAGES = 24
 TURNS = 3  # of the two models
-
-
-def upload(client: TestClient, model: Model) -> None:
-    assert client.post("/v1/models", files={"file": model.to_bytes()}).status_code == 201
-
-
-def take_over(client: TestClient, model: Model) -> dict[str, Any]:
-    answer = client.post(f"/v1/models/{model.version}/activate")
-    assert answer.status_code == 202
-    return finished(client, answer.json())
-
-
-def squared_distances(metric: Metric, query: Any, features: Any) -> npt.NDArray[np.float64]:
-    """The slow way: of one picture to each of (n, D), in float64."""
-    one, many = metric.embed(query[np.newaxis]), metric.embed(features)
-    distances: npt.NDArray[np.float64] = np.square(many.astype(np.float64) - one).sum(axis=1)
-    return distances
 
 
 def test_a_model_takes_over_and_survives_a_restart(start: Start, add: Add, model: Model, other_model: Model) -> None:
@@ -151,7 +133,8 @@ class TestWithoutTheService:
     def add(self, collection: Collection, data: bytes, image_id: str) -> None:
         _, fields = checked(Upload(data, image_id))
         prepared = prepare(collection.extractor, data, sha256(data).hexdigest(), image_id, fields)
-        store(collection, [prepared], collection.extractor.features([prepared.picture]))
+        features = collection.extractor.features([prepared.picture])
+        store(collection, [prepared], features, collection.extractor.backbone)
 
     def test_what_happens_meanwhile_is_caught_up_with(
         self, collection: Collection, other_model: Model, draw: Draw

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.parts import open_collection
-from app.records import NewImage, StoredImage
+from app.records import CountingVerdict, NewImage, StoredImage
 from app.services.collection import Collection
 from app.services.feedback import record_feedback
 from app.services.images import delete_image
@@ -45,7 +45,7 @@ def test_nothing_yet(start: Start, backbone: Backbone) -> None:
     with start(model=None) as client:
         (header,) = lines(client)
     assert BackboneIdentity.from_json(header.pop("backbone")) == backbone.identity
-    assert header == {"format": 1, "feature_dim": 1280, "images": 0, "queries": 0, "pairs": 0}
+    assert header == {"format": 1, "feature_dim": 1280, "images": 0, "queries": 0, "pairs": 0, "last_pair": 0}
 
 
 def test_images_queries_and_pairs(start: Start, add: Add, draw: Draw) -> None:
@@ -65,8 +65,9 @@ def test_images_queries_and_pairs(start: Start, add: Add, draw: Draw) -> None:
         assert [(each["id"], each["category"]) for each in images] == [("i0", None), ("i1", "odd"), ("i2", None)]
         assert [sorted(each) for each in queries] == [["features", "id"]]
         assert queries[0]["id"] == named
-        found = {(pair["left"], pair["right"], pair["similar"]) for pair in pairs}
-        assert found == {("i0", "i2", False), ("i1", named, True)}
+        assert {"left": "i0", "right": "i2", "similar": False, "seq": 3} in pairs
+        assert {"left": "i1", "right": named, "similar": True, "seq": 2} in pairs
+        assert header["last_pair"] == 3
         for each in images:
             features = np.frombuffer(base64.b64decode(each["features"]), "<f2")
             assert np.array_equal(features, collection_of(client).repository.images.features(each["id"]))
@@ -87,9 +88,9 @@ def test_it_is_the_state_of_the_instant_at_which_it_was_asked_for(start: Start, 
         record_feedback(collection, [Pair("i0", "i1", similar=False), Pair("i3", "i4", similar=True)], None)
         delete_image(collection, "i2")
         images, pairs = [each.id for each in found.images], list(found.pairs)
-        assert (found.image_count, found.pair_count) == (4, 2)
+        assert (found.image_count, found.pair_count, found.last_pair) == (4, 2, 2)
         assert images == ["i0", "i1", "i3"]
-        assert pairs == [Pair("i0", "i1", similar=True)]  # both ids of each pair are there
+        assert pairs == [CountingVerdict("i0", "i1", similar=True, seq=1)]  # both ids of each pair are there
 
 
 def test_many_images_come_in_pieces(start: Start, add: Add) -> None:

@@ -96,6 +96,16 @@ def test_empty_index_has_no_neighbours(new_index: NewIndex) -> None:
     assert index.remove(ids(3)) == 0
 
 
+def test_a_sample_holds_each_id_at_most_once_and_every_id_sometimes(new_index: NewIndex) -> None:
+    index = filled(new_index, {id_: np.full(2, id_, np.float32) for id_ in range(0, 60, 3)})
+    drawn = [index.sample(5, np.random.default_rng(seed)).tolist() for seed in range(60)]
+    assert drawn[7] == index.sample(5, np.random.default_rng(7)).tolist()
+    assert {len(set(each)) for each in drawn} == {5}
+    assert {id_ for each in drawn for id_ in each} == set(range(0, 60, 3))
+    assert sorted(index.sample(50, np.random.default_rng(0)).tolist()) == list(range(0, 60, 3))
+    assert new_index(2, "v1").sample(5, np.random.default_rng(0)).tolist() == []
+
+
 def test_k_beyond_the_number_of_vectors_gives_all(new_index: NewIndex) -> None:
     index = filled(new_index, {1: np.zeros(2, np.float32), 2: np.ones(2, np.float32)})
     assert len(index.search(np.zeros(2, np.float32), 10)) == 2

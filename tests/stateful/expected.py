@@ -43,10 +43,29 @@ class Verdict:
 
 
 @dataclass
+class Given:
+    """A verdict that was recorded, with the number of its call."""
+
+    verdict: Verdict
+    call: int
+    undone: bool = False
+
+
+@dataclass
 class Expected:
     images: dict[str, Kept] = field(default_factory=dict)  # in the order of addition
-    verdicts: dict[frozenset[str], bool] = field(default_factory=dict)  # in the order in which they were given
+    given: list[Given] = field(default_factory=list)  # in the order in which they were given
+    calls: list[str] = field(default_factory=list)  # ids of those that recorded something
     queries: list[str] = field(default_factory=list)
+
+    @property
+    def verdicts(self) -> dict[frozenset[str], bool]:
+        """Those that count, by the order of the latest about each pair. All are of one person."""
+        counting: dict[frozenset[str], bool] = {}
+        for verdict in (each.verdict for each in self.given if not each.undone):
+            counting.pop(verdict.key, None)  # it moves to the end
+            counting[verdict.key] = verdict.similar
+        return counting
 
     @property
     def references(self) -> list[str]:
@@ -68,7 +87,7 @@ class Expected:
     def delete(self, name: str) -> None:
         """Its verdicts go too: the id may be given to another picture."""
         del self.images[name]
-        self.verdicts = {key: similar for key, similar in self.verdicts.items() if name not in key}
+        self.given = [each for each in self.given if name not in each.verdict.key]
 
     def change(self, name: str, changes: Mapping[str, Any]) -> None:
         kept = self.images[name]
@@ -79,17 +98,21 @@ class Expected:
 
     def record(self, verdicts: Sequence[Verdict]) -> int:
         """The latest counts; one that says nothing new changes nothing. Returns how many did."""
-        new = [verdict for verdict in {v.key: v for v in verdicts}.values() if self._is_new(verdict)]
-        for verdict in new:
-            self.verdicts.pop(verdict.key, None)  # it moves to the end
-            self.verdicts[verdict.key] = verdict.similar
-        return len(new)
+        before = self.verdicts
+        unlike = {each.key: each for each in verdicts if before.get(each.key) is not each.similar}
+        self.given += [Given(verdict, len(self.calls)) for verdict in unlike.values()]
+        return len(unlike)
+
+    def take_back(self, call: int) -> int | None:
+        """Returns how many verdicts; None: nothing of that call is left."""
+        left = [each for each in self.given if each.call == call]
+        standing = [each for each in left if not each.undone]
+        for each in standing:
+            each.undone = True
+        return len(standing) if left else None
 
     def filtered(self, where: ImageFilter) -> list[str]:
         return [name for name, kept in self.images.items() if agrees(kept.category, kept.metadata, where)]
-
-    def _is_new(self, verdict: Verdict) -> bool:
-        return self.verdicts.get(verdict.key) is not verdict.similar
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

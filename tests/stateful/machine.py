@@ -3,21 +3,22 @@
 import io
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from PIL import Image
 from starlette.testclient import TestClient
 
 from app.records import ImageFilter
 from app.settings import Settings
 from tests.app.conftest import running
-from tests.stateful.expected import Expected, Upload, Verdict, canonical
+from tests.stateful.expected import Expected, Upload, canonical
+from tests.stateful.feedback import FeedbackRules
 from tests.stateful.neighbours import check_neighbours
 from tests.stateful.parts import Parts
 from tests.stateful.pool import PICTURES
@@ -26,7 +27,7 @@ from tests.stateful.requests import CATEGORIES, CHANGES, HARMS, IDS, KS, NAMES, 
 __all__ = ["CollectionMachine"]
 
 
-class CollectionMachine(RuleBasedStateMachine):
+class CollectionMachine(FeedbackRules):
     """Each example has a data folder and a database of its own."""
 
     parts: ClassVar[Parts]
@@ -95,27 +96,6 @@ class CollectionMachine(RuleBasedStateMachine):
             assert (answer.status_code, answer.json()["code"]) == (422, "invalid_field")
         self.parts.happened["changed"] += bool(changes)
 
-    @precondition(lambda self: len(self.expected.references) > 1)
-    @rule(given=st.lists(st.tuples(WHICH, WHICH, st.booleans()), min_size=1, max_size=3))
-    def give_feedback(self, given: list[tuple[int, int, bool]]) -> None:
-        """The second number says how much further the other picture of the pair stands."""
-        references = self.expected.references
-        verdicts = []
-        for which, further, similar in given:
-            left = which % len(references)
-            right = (left + 1 + further % (len(references) - 1)) % len(references)
-            verdicts.append(Verdict(references[left], references[right], similar))
-        self._give(verdicts)
-
-    @precondition(lambda self: self.expected.verdicts)
-    @rule(which=WHICH, at_once=st.booleans())
-    def change_a_verdict(self, which: int, at_once: bool) -> None:
-        """Or say both in one call, which is refused."""
-        key, similar = list(self.expected.verdicts.items())[which % len(self.expected.verdicts)]
-        right, left = key
-        self._give([Verdict(left, right, not similar)] + [Verdict(right, left, similar)] * at_once)
-        self.parts.happened["verdict changed"] += not at_once
-
     @rule(harm=st.sampled_from(sorted(HARMS)), model=st.sampled_from([None, 0, 1]))
     def restart(self, harm: str, model: int | None) -> None:
         """None: with the model that was active."""
@@ -173,6 +153,8 @@ class CollectionMachine(RuleBasedStateMachine):
             "images": len(self.expected.images),
             "indexed": len(self.expected.images),
             "pairs": len(self.expected.verdicts),
+            "contradicted": 0,
+            "new_pairs": len(self.expected.verdicts),
             "queries": len(self.expected.queries),
             "model": self.version,
         }
@@ -183,12 +165,6 @@ class CollectionMachine(RuleBasedStateMachine):
         assert [(i["id"], i["category"], canonical(i["metadata"])) for i in listed] == [
             (name, kept.category, canonical(kept.metadata)) for name, kept in self.expected.images.items()
         ]
-
-    @invariant()
-    def feedback_is_right(self) -> None:
-        lines = map(json.loads, self.client.get("/v1/feedback").text.splitlines())
-        verdicts = [(frozenset((line["left"], line["right"])), line["similar"]) for line in lines]
-        assert verdicts == list(self.expected.verdicts.items())
 
     @invariant()
     def neighbours_are_right(self) -> None:
@@ -221,16 +197,6 @@ class CollectionMachine(RuleBasedStateMachine):
             assert upload.id in (None, answer.json()["id"])
             self.expected.add(answer.json()["id"], upload)
         self.parts.happened[{201: "added", 200: "there", 409: "taken"}[status]] += 1
-
-    def _give(self, verdicts: Sequence[Verdict]) -> None:
-        answer = self.client.post("/v1/feedback", json={"pairs": [vars(verdict) for verdict in verdicts]})
-        if len({verdict.key for verdict in verdicts}) < len({(verdict.key, verdict.similar) for verdict in verdicts}):
-            assert (answer.status_code, answer.json()["code"]) == (422, "bad_pairs")
-            return
-        recorded = self.expected.record(verdicts)
-        assert answer.json() == {"recorded": recorded, "unchanged": len(verdicts) - recorded}
-        self.parts.happened["recorded"] += recorded
-        self.parts.happened["query named"] += any(verdict.key & set(self.expected.queries) for verdict in verdicts)
 
     def _image(self, which: int) -> str:
         return list(self.expected.images)[which % len(self.expected.images)]

@@ -1,10 +1,22 @@
 """Every endpoint once: functions that make the calls, which both clients send."""
 
 from app.client.calls.batches import add_images
-from app.client.calls.feedback import feedback, give_feedback
+from app.client.calls.feedback import feedback, feedback_history, give_feedback, undo_feedback
 from app.client.calls.images import add_image, change_image, delete_image, image, image_file, images, thumbnail
 from app.client.calls.jobs import cancel_job, job, job_failures, jobs, reindex, start_import
-from app.client.calls.models import activate, model, model_file, models, ready, stats, upload_model
+from app.client.calls.models import (
+    activate,
+    delete_model,
+    model,
+    model_file,
+    models,
+    put_report,
+    ready,
+    report,
+    rollback,
+    stats,
+    upload_model,
+)
 from app.client.calls.searches import (
     search,
     search_batch,
@@ -13,6 +25,7 @@ from app.client.calls.searches import (
     search_by_url,
     search_files,
 )
+from app.client.calls.suggestions import suggestions
 from app.client.calls.training import training_set
 
 __all__ = [
@@ -22,7 +35,9 @@ __all__ = [
     "cancel_job",
     "change_image",
     "delete_image",
+    "delete_model",
     "feedback",
+    "feedback_history",
     "give_feedback",
     "image",
     "image_file",
@@ -33,8 +48,11 @@ __all__ = [
     "model",
     "model_file",
     "models",
+    "put_report",
     "ready",
     "reindex",
+    "report",
+    "rollback",
     "search",
     "search_batch",
     "search_by_examples",
@@ -43,7 +61,9 @@ __all__ = [
     "search_files",
     "start_import",
     "stats",
+    "suggestions",
     "thumbnail",
     "training_set",
+    "undo_feedback",
     "upload_model",
 ]

@@ -30,6 +30,7 @@ __all__ = [
     "list_of",
     "nothing_of",
     "path_of",
+    "text_of",
 ]
 
 T = TypeVar("T")
@@ -114,6 +115,11 @@ def list_of(kind: type[Model]) -> Parser[list[Model]]:
 def bytes_of(response: httpx.Response) -> bytes:
     """The answer as it is."""
     return response.content
+
+
+def text_of(response: httpx.Response) -> str:
+    """The answer as text."""
+    return response.content.decode()
 
 
 def nothing_of(_response: httpx.Response) -> None:

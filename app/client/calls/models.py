@@ -1,9 +1,21 @@
 """Calls about models, and about the service itself."""
 
-from app.client.calls.call import Call, File, bytes_of, file_part, json_of, list_of, path_of
+from app.client.calls.call import Call, File, bytes_of, file_part, json_of, list_of, nothing_of, path_of, text_of
 from app.contract.answers import Job, ModelDetails, ModelSummary, Readiness, Stats
 
-__all__ = ["activate", "model", "model_file", "models", "ready", "stats", "upload_model"]
+__all__ = [
+    "activate",
+    "delete_model",
+    "model",
+    "model_file",
+    "models",
+    "put_report",
+    "ready",
+    "report",
+    "rollback",
+    "stats",
+    "upload_model",
+]
 
 
 def models() -> Call[list[ModelSummary]]:
@@ -26,9 +38,30 @@ def upload_model(file: File) -> Call[ModelDetails]:
     return Call("POST", path_of("models"), json_of(ModelDetails), files=[("file", file_part(file))])
 
 
-def activate(version: str) -> Call[Job]:
-    """Start the job that embeds all images with this model and then searches by it; it is also the way back."""
-    return Call("POST", path_of("models", version, "activate"), json_of(Job), repeatable=False)
+def activate(version: str, *, force: bool = False) -> Call[Job]:
+    """Start the job that embeds all images with this model and then searches by it. force: although it is worse."""
+    asked = {"force": True} if force else None
+    return Call("POST", path_of("models", version, "activate"), json_of(Job), repeatable=False, json=asked)
+
+
+def rollback() -> Call[Job]:
+    """Start the job that activates the model that was active before the active one."""
+    return Call("POST", path_of("models", "rollback"), json_of(Job), repeatable=False)
+
+
+def delete_model(version: str) -> Call[None]:
+    """Delete a model that is not in use, with its report."""
+    return Call("DELETE", path_of("models", version), nothing_of)
+
+
+def put_report(version: str, file: File) -> Call[None]:
+    """Keep an HTML page about what this model changed, in place of the one it had."""
+    return Call("PUT", path_of("models", version, "report"), nothing_of, files=[("file", file_part(file))])
+
+
+def report(version: str) -> Call[str]:
+    """The page about what this model changed. Raises: NotFound if it has none."""
+    return Call("GET", path_of("models", version, "report"), text_of)
 
 
 def stats() -> Call[Stats]:

@@ -7,7 +7,14 @@ from pydantic import Base64Bytes, BaseModel, Field, TypeAdapter
 from app.client.calls.call import Call, Stream, nothing_of, path_of
 from app.contract.requests import Verdict
 
-__all__ = ["TrainingHeader", "TrainingImage", "TrainingQuery", "TrainingRecord", "training_set"]
+__all__ = [
+    "TrainingHeader",
+    "TrainingImage",
+    "TrainingPair",
+    "TrainingQuery",
+    "TrainingRecord",
+    "training_set",
+]
 
 # D float16 numbers, little endian: numpy.frombuffer(features, "<f2")
 Features = Base64Bytes
@@ -22,6 +29,7 @@ class TrainingHeader(BaseModel):
     images: int
     queries: int
     pairs: int
+    last_pair: int = 0  # seq of the newest verdict in it; 0: none
 
 
 class TrainingImage(BaseModel):
@@ -39,11 +47,17 @@ class TrainingQuery(BaseModel):
     features: Features
 
 
-TrainingRecord = TrainingImage | TrainingQuery | Verdict | TrainingHeader
+class TrainingPair(Verdict):
+    """What counts about a pair."""
+
+    seq: int = 0  # of the newest verdict about it; greater is later
+
+
+TrainingRecord = TrainingImage | TrainingQuery | TrainingPair | TrainingHeader
 
 # The first that fits: a query is an image without a category.
 _RECORD: TypeAdapter[TrainingRecord] = TypeAdapter(
-    Annotated[TrainingImage | TrainingQuery | Verdict | TrainingHeader, Field(union_mode="left_to_right")]
+    Annotated[TrainingImage | TrainingQuery | TrainingPair | TrainingHeader, Field(union_mode="left_to_right")]
 )
 
 

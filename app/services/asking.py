@@ -1,0 +1,159 @@
+"""Which pairs of images are most worth asking people about. Numbers only: `suggestions` knows where they come from.
+
+A verdict tells most where it could be either: near the model's threshold, or where a newer model says otherwise.
+Verdicts about one corner of the collection tell little of the rest, so each image is asked about once, and pairs are
+spread.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Question", "View", "choose"]
+
+_PARTNERS = 10  # pairs of each image that are looked at, the most doubtful ones; in small collections more:
+_PAIRS = 20_000  # at least so many in all, if there are so many
+_WIDTH = 5  # the next pair is chosen among so many times as many as are wanted
+
+_Floats = npt.NDArray[np.float64]
+_Rows = npt.NDArray[np.int64]
+_Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class View:
+    """How a model sees n images."""
+
+    points: npt.NDArray[np.float32]  # embeddings (n, d)
+    b: float  # same kind means squared distance < b
+    even: float | None = None  # squared distance at which verdicts went either way, where that is known
+
+    @property
+    def doubt(self) -> float:
+        """The squared distance at which to ask. b parts the two kinds as if they were equally frequent; of the pairs
+        that are asked about there, most would be of different kinds."""
+        return self.b if self.even is None else self.even
+
+
+@dataclass(frozen=True)
+class Question:
+    """A pair to ask about, by the rows of its images."""
+
+    left: int
+    right: int
+    squared_distance: float  # sum (x_t - y_t)^2 of the active model's embeddings, in float64
+    is_disputed: bool  # the two models disagree about it
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """m pairs that could be asked about."""
+
+    rows: _Rows  # (m, 2), left < right
+    squared_distances: _Floats  # (m,)
+    is_disputed: _Mask  # (m,)
+    cost: _Floats  # (m,); the smaller, the more worth asking; comparable among disputed ones and among the others
+
+
+def choose(active: View, other: View | None, judged: _Rows, is_new: _Mask, count: int) -> list[Question]:
+    """At most `count` pairs, the first ones the most worth asking.
+
+    other: a newer model's view of the same images. judged: rows (p, 2) of pairs to leave out. is_new (n,): images that
+    nobody was asked about; pairs with one of them come before all others, then pairs that the two models dispute, the
+    surer they are the sooner, then the most doubtful. Images at distance 0 from each other are never asked about.
+    No image comes a second time before every other pair would repeat one too.
+    """
+    pairs = _open_pairs(active, other, judged)
+    rank = 2 * ~is_new[pairs.rows].any(axis=1) + ~pairs.is_disputed  # (m,), 0 to 3
+    points = active.points - active.points.mean(axis=0)
+    middles = (points[pairs.rows[:, 0]] + points[pairs.rows[:, 1]]) / 2  # (m, d)
+    return [_question(pairs, at) for at in _spread(pairs, rank, middles, len(points), count)]
+
+
+def _question(pairs: _Pairs, at: int) -> Question:
+    left, right = map(int, pairs.rows[at])
+    return Question(left, right, float(pairs.squared_distances[at]), bool(pairs.is_disputed[at]))
+
+
+def _open_pairs(active: View, other: View | None, judged: _Rows) -> _Pairs:
+    """Of each image the most doubtful pairs, and the most disputed ones."""
+    ours = _squared_distances(active.points)
+    is_closed = ours <= 1e-12 * ours.max(initial=0.0)  # copies, and an image with itself; up to rounding
+    is_closed[judged[:, 0], judged[:, 1]] = is_closed[judged[:, 1], judged[:, 0]] = True
+    rows = _cheapest(np.where(is_closed, np.inf, np.abs(_margin(ours, active.doubt))))
+    if other is not None:
+        theirs = _squared_distances(other.points)
+        disputed = ((ours < active.b) != (theirs < other.b)) & ~is_closed
+        rows = np.unique(
+            np.concatenate([rows, _cheapest(np.where(disputed, -_sureness(ours, theirs, active, other), np.inf))]),
+            axis=0,
+        )
+    return _priced(active, other, rows)
+
+
+def _priced(active: View, other: View | None, rows: _Rows) -> _Pairs:
+    """The same of these pairs, to the last bit."""
+    ours = _between(active.points, rows)
+    doubt = np.abs(_margin(ours, active.doubt))
+    if other is None:
+        return _Pairs(rows, ours, np.zeros(len(rows), bool), doubt)
+    theirs = _between(other.points, rows)
+    is_disputed = (ours < active.b) != (theirs < other.b)
+    return _Pairs(rows, ours, is_disputed, np.where(is_disputed, -_sureness(ours, theirs, active, other), doubt))
+
+
+def _spread(pairs: _Pairs, rank: _Rows, middles: npt.NDArray[np.float32], n: int, count: int) -> list[int]:
+    """Positions of pairs: low ranks first; of the cheapest, each time the one farthest from those chosen before."""
+    order = np.lexsort((pairs.cost, rank))
+    left, right = pairs.rows[order].T
+    is_free, is_open = np.ones(n, bool), pairs.squared_distances[order] > 0
+    middles, squares = middles[order], np.square(middles[order]).sum(axis=1)
+    distance = np.full(len(order), np.inf, np.float32)  # squared, nearly, of each middle to the nearest chosen one
+    chosen: list[int] = []
+    while len(chosen) < count and is_open.any():
+        possible = np.flatnonzero(is_open & is_free[left] & is_free[right])
+        if not len(possible):
+            is_free[:] = True  # every image had its turn
+            continue
+        equals = possible[rank[order[possible]] == rank[order[possible[0]]]][: _WIDTH * count]
+        best = equals[np.argmax(distance[equals])]
+        chosen.append(int(order[best]))
+        is_open[best] = is_free[left[best]] = is_free[right[best]] = False
+        distance = np.minimum(distance, squares + squares[best] - 2 * middles @ middles[best])
+    return chosen
+
+
+def _margin(squared_distances: _Floats, b: float) -> _Floats:
+    """How far from the threshold, as a share of it; negative for the same kind."""
+    return (squared_distances - b) / b
+
+
+def _sureness(ours: _Floats, theirs: _Floats, active: View, other: View) -> _Floats:
+    """Of the less sure of two models."""
+    return np.minimum(np.abs(_margin(ours, active.b)), np.abs(_margin(theirs, other.b)))
+
+
+def _cheapest(cost: _Floats) -> _Rows:
+    """Of each row of a symmetric (n, n) its cheapest pairs, as rows (m, 2), left < right; infinite ones are none."""
+    n = len(cost)
+    count = min(max(_PARTNERS, _PAIRS // n), n)
+    partners = np.argpartition(cost, count - 1, axis=1)[:, :count]
+    rows = np.column_stack([np.repeat(np.arange(n), count), partners.ravel()])
+    finite = np.isfinite(cost[rows[:, 0], rows[:, 1]])
+    return np.unique(np.sort(rows[finite], axis=1), axis=0)
+
+
+def _squared_distances(points: npt.NDArray[np.float32]) -> _Floats:
+    """Of all pairs, (n, n), nearly: from a matrix product, which takes no (n, n, d)."""
+    centred = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
+    squares = np.square(centred).sum(axis=1)
+    distances: _Floats = np.maximum(squares[:, None] + squares - 2 * centred @ centred.T, 0.0)
+    return distances
+
+
+def _between(points: npt.NDArray[np.float32], rows: _Rows) -> _Floats:
+    """Of some pairs, (m,), exactly as a search has them."""
+    left, right = points[rows[:, 0]].astype(np.float64), points[rows[:, 1]]
+    distances: _Floats = np.square(left - right).sum(axis=1)
+    return distances

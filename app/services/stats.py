@@ -1,0 +1,35 @@
+"""How much there is, and how much of it is new."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.records import Counts
+from app.services.collection import Collection
+
+__all__ = ["Stats", "stats"]
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What there is to search and to learn from."""
+
+    counts: Counts
+    contradicted: int  # pairs about which people disagree
+    new_pairs: int  # with a verdict that the newest model made from feedback did not know
+
+
+def stats(collection: Collection) -> Stats:
+    """Raises: StoreUnavailable."""
+    repository = collection.repository
+    known = (_last_pair(model.manifest) for model in repository.models.all())  # the newest model first
+    last_pair = next((last for last in known if last is not None), 0)
+    return Stats(repository.counts(), repository.pairs.contradicted(), repository.pairs.newer_than(last_pair))
+
+
+def _last_pair(manifest: Mapping[str, Any]) -> int | None:
+    """`training.collection.last_pair`. Other programs write it: whatever stands there, there is an answer."""
+    value: Any = manifest
+    for name in ("training", "collection", "last_pair"):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

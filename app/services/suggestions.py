@@ -1,0 +1,178 @@
+"""Pairs of images to ask people about, so that the next model learns most from the answers.
+
+A collection of millions is never looked at as a whole: some images are drawn at random, with some of their near
+neighbours, and pairs are chosen among those. What is drawn depends on the verdicts there are: it stays the same until
+there is another one.
+"""
+
+import logging
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from app.errors import BadLimit, UnknownModel, shown
+from app.records import FeatureMatrix, ModelRecord, StoredImage
+from app.services.asking import Question, View, choose
+from app.services.collection import ActiveModel, Collection
+from app.services.steady import steadily
+from embedding.backbone_identity import BackboneIdentity
+from embedding.errors import BadFeatures, ModelFileError
+from embedding.model_file import Model, model_from_bytes
+
+__all__ = ["MAX_SUGGESTIONS", "Suggestion", "Suggestions", "suggest"]
+
+_log = logging.getLogger(__name__)
+
+MAX_SUGGESTIONS = 100
+
+_IMAGES = 1000  # that are looked at; of so many all pairs are
+_DRAWN = 700  # of them, where there are more; the others are near neighbours
+_RANKS = (1, 8, 64)  # of those neighbours
+_SEARCHES = (_IMAGES - _DRAWN) // len(_RANKS)
+_WORK = 1e8  # numbers that the searches may read: about 0.15 s
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A pair worth asking about."""
+
+    left: StoredImage
+    right: StoredImage
+    squared_distance: float
+    probability: float | None  # of being of the same kind, if the model is calibrated
+    reason: Literal["uncertain", "disagreement"]
+
+
+@dataclass(frozen=True)
+class Suggestions:
+    model: str  # version
+    pairs: list[Suggestion]
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """The n images that are looked at."""
+
+    images: list[StoredImage]
+    features: FeatureMatrix  # (n, D)
+    points: npt.NDArray[np.float32]  # (n, d)
+
+
+def suggest(collection: Collection, count: int) -> Suggestions:
+    """At most `count` pairs of stored images that nobody has given a verdict about, the most worth asking about.
+
+    Raises: BadLimit, NoActiveModel, BadFeatures, NotReady, StoreUnavailable.
+    """
+    if not 1 <= count <= MAX_SUGGESTIONS:
+        raise BadLimit(f"count must be 1 to {MAX_SUGGESTIONS}, got {shown(count)}.")
+    return steadily(collection, lambda active: _suggested(collection, active, count))
+
+
+def _suggested(collection: Collection, active: ActiveModel, count: int) -> Suggestions:
+    pool = _pool(collection, active)
+    if len(pool.images) < 2:
+        return Suggestions(active.version, [])
+    return Suggestions(active.version, _shown(collection, active, pool, _chosen(collection, active, pool, count)))
+
+
+def _pool(collection: Collection, active: ActiveModel) -> _Pool:
+    rng = np.random.default_rng(collection.repository.pairs.last_seq())
+    index = active.index
+    if len(index) <= _IMAGES:
+        return _embedded(collection, active, index.sample(_IMAGES, rng))
+    drawn = index.sample(_DRAWN, rng)
+    searches = max(1, min(_SEARCHES, int(_WORK / (len(index) * index.embedding_dim))))
+    near = _neighbours(active, _embedded(collection, active, drawn[:searches]))
+    return _embedded(collection, active, np.union1d(drawn, near))
+
+
+def _embedded(collection: Collection, active: ActiveModel, seqs: npt.NDArray[np.int64]) -> _Pool:
+    """Those of the images that are there, in the order of seq."""
+    images = collection.repository.images
+    block, stored = images.features_of(np.sort(seqs).tolist()), images.with_seqs(seqs.tolist())
+    there = [row for row, seq in enumerate(block.seqs.tolist()) if seq in stored]
+    features = block.features[there]
+    points = active.embed(features) if there else np.empty((0, active.index.embedding_dim), np.float32)
+    return _Pool([stored[int(block.seqs[row])] for row in there], features, points)
+
+
+def _neighbours(active: ActiveModel, anchors: _Pool) -> npt.NDArray[np.int64]:
+    """Seqs of some images near to each."""
+    found: list[int] = []
+    for image, point in zip(anchors.images, anchors.points, strict=True):
+        near = [hit.id for hit in active.index.search(point, _RANKS[-1] + 1) if hit.id != image.seq]
+        found += [near[rank - 1] for rank in _RANKS if rank <= len(near)]
+    return np.array(found, np.int64)
+
+
+def _chosen(collection: Collection, active: ActiveModel, pool: _Pool, count: int) -> list[Question]:
+    pairs, ids = collection.repository.pairs, [image.id for image in pool.images]
+    rows = {image_id: row for row, image_id in enumerate(ids)}
+    judged = [(rows[left], rows[right]) for left, right in sorted(pairs.judged_among(ids))]
+    named = pairs.named_among(ids)
+    return choose(
+        View(pool.points, active.model.b, _even_distance(active.model)),
+        _other_view(collection, active, pool),
+        np.array(judged, np.int64).reshape(-1, 2),
+        np.array([image_id not in named for image_id in ids]),
+        count,
+    )
+
+
+def _even_distance(model: Model) -> float | None:
+    """What the trainer found, if it is there; a manifest may hold anything."""
+    collection = model.training.get("collection")
+    found = collection.get("even_distance") if isinstance(collection, dict) else None
+    return float(found) if isinstance(found, int | float) and 0 < found < math.inf else None
+
+
+def _other_view(collection: Collection, active: ActiveModel, pool: _Pool) -> View | None:
+    """Of the newest model, if it is newer than the active one and can be compared with it."""
+    try:
+        model = _newer_model(collection, active)
+        points = model.metric.embed(pool.features) if model else None
+    except (UnknownModel, ModelFileError, BadFeatures) as error:
+        _log.warning("The newest model cannot be asked what it thinks of pairs: %s", error)
+        return None
+    return View(points, model.b) if model and points is not None and np.isfinite(points).all() else None
+
+
+def _newer_model(collection: Collection, active: ActiveModel) -> Model | None:
+    """Raises: UnknownModel if it was removed meanwhile, ModelFileError."""
+    models = collection.repository.models
+    for record in models.all():  # the newest first
+        if record.version == active.version:
+            break
+        if _backbone_of(record) == active.model.backbone:
+            return model_from_bytes(models.artifact(record.version), f"model {record.version}")
+    return None
+
+
+def _backbone_of(record: ModelRecord) -> BackboneIdentity | None:
+    """None for a damaged manifest."""
+    try:
+        return BackboneIdentity.from_json(record.manifest["backbone"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _shown(collection: Collection, active: ActiveModel, pool: _Pool, questions: list[Question]) -> list[Suggestion]:
+    """As they are now: what was deleted while they were chosen is left out."""
+    seqs = [(pool.images[each.left].seq, pool.images[each.right].seq) for each in questions]
+    stored = collection.repository.images.with_seqs([seq for pair in seqs for seq in pair])
+    return [
+        _suggestion(active, stored[left], stored[right], question)
+        for (left, right), question in zip(seqs, questions, strict=True)
+        if left in stored and right in stored
+    ]
+
+
+def _suggestion(active: ActiveModel, one: StoredImage, two: StoredImage, question: Question) -> Suggestion:
+    left, right = sorted((one, two), key=lambda image: image.id)  # as pairs are written everywhere
+    calibration = active.model.calibration
+    probability = calibration.probability(question.squared_distance) if calibration else None
+    reason: Literal["uncertain", "disagreement"] = "disagreement" if question.is_disputed else "uncertain"
+    return Suggestion(left, right, question.squared_distance, probability, reason)
