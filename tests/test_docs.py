@@ -15,6 +15,7 @@ from app.operations.check import Kind
 from app.settings import PREFIX, settings_table
 from tests.conftest import ROOT
 from trainer.cli import app as trainer_app
+from trainer.update.command import KEY_VARIABLE
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -45,7 +46,7 @@ def test_make_targets_exist() -> None:
 
 def test_trainer_commands_parse() -> None:
     found = commands("trainer")
-    assert {command[1] for command in found} == {"train", "evaluate", "experiment"}
+    assert {command[1] for command in found} == {"train", "evaluate", "experiment", "update"}
     group: Any = get_command(trainer_app)
     for command in found:
         group.commands[command[1]].make_context(command[1], command[2:])
@@ -81,14 +82,20 @@ def test_named_files_exist() -> None:
 
 def test_compose_names_settings_and_services_that_exist() -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    assert set(compose["services"]) == {"server", "trainer"}
-    known = {name for name, _, _ in settings_table()}
+    assert set(compose["services"]) == {"server", "trainer", "updater"}
+    known = {name for name, _, _ in settings_table()} | {KEY_VARIABLE}
     for service in compose["services"].values():
         assert {name for name in service["environment"] if name.startswith(PREFIX)} <= known
-        for volume in service["volumes"]:
+        for volume in service.get("volumes", []):
             source = volume.split(":")[0]
             assert source.startswith((".", "$")) or source in compose["volumes"]
-    assert compose["services"]["server"]["ports"][0].startswith("127.0.0.1:")
+    server, updater = compose["services"]["server"], compose["services"]["updater"]
+    assert server["ports"][0].startswith("127.0.0.1:")
+    group: Any = get_command(trainer_app)
+    program, name, *options = updater["command"]
+    asked = group.commands[name].make_context(name, options).params
+    assert (program, asked["watch"], asked["server"]) == ("trainer", True, "http://server:8000")
+    assert "server" in server["environment"]["SAMEKIND_ALLOWED_HOSTS"].strip("${}").split(":-")[1].split(",")
 
 
 def test_the_image_copies_what_it_builds_from() -> None:

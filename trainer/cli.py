@@ -1,4 +1,4 @@
-"""The command line: `trainer train`, `trainer evaluate`, `trainer experiment`. Parses, calls, prints."""
+"""The command line: `trainer train`, `evaluate`, `experiment` and `update`. Parses, calls, prints."""
 
 import json
 import logging
@@ -22,8 +22,10 @@ from trainer.options import (
     Threads,
     Weights,
     cache_folder,
+    check_writable,
     loaded_backbone,
 )
+from trainer.update.command import update
 
 __all__ = ["main"]
 
@@ -129,15 +131,18 @@ def evaluate(
         typer.Option(help="Share of test images, where the source has no split [default: the model's own]."),
     ] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write the table to this file too.")] = None,
+    reliability: Annotated[
+        Path | None, typer.Option(help="Draw the reliability diagram of calibrated models into this PNG file.")
+    ] = None,
     weights: Weights = None,
     allow_download: Download = False,
     device: Device = "auto",
     cache: Cache = None,
     threads: Threads = 0,
 ) -> None:
-    """Print mprec@K of raw features, PCA and the models on the test images, by the paper's protocol."""
+    """Print mprec@K of raw features, PCA and the models on the test images, and the models' calibration errors."""
     from embedding.model_file import load_model
-    from trainer.comparison import check_unseen, compare, format_scores, least_test_fraction
+    from trainer.comparison import check_calibrated, check_unseen, compare, format_scores, least_test_fraction
     from trainer.dataset import read_source
 
     models = [(str(path), load_model(path)) for path in model]
@@ -146,17 +151,23 @@ def evaluate(
     if read.splits is None:
         check_unseen(models, fraction)
     ks = _whole_numbers(k)
-    if json_out is not None and (json_out.is_dir() or not json_out.absolute().parent.is_dir()):
-        raise BadConfig(f"--json {json_out} cannot be written: name a file in a folder that exists.")
+    check_writable("--json", json_out)
+    if reliability is not None:
+        check_writable("--reliability", reliability)
+        check_calibrated(models)
     loaded = loaded_backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
     scores = compare(read, models, loaded, ks, fraction, cache_folder(cache))
     typer.echo(format_scores(scores))
     if json_out is not None:
-        rows = [{"method": s.method, "d": s.dimensions, "mprec_at_k": s.mprec_at_k} for s in scores]
-        json_out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+        json_out.write_text(json.dumps([score.to_json() for score in scores], indent=2) + "\n", encoding="utf-8")
+    if reliability is not None:
+        from trainer.experiment.reliability_figure import draw_reliability
+
+        draw_reliability({score.method: score.reliability for score in scores if score.reliability}, reliability)
 
 
 app.command()(experiment)
+app.command()(update)
 
 
 def main() -> None:

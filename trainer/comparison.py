@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,23 +11,41 @@ import numpy.typing as npt
 from embedding.backbone import Backbone
 from embedding.errors import ModelMismatch
 from embedding.metric import l2_normalised
-from embedding.model_file import Model
+from embedding.model_file import Calibration, Model
 from trainer.dataset import Source
 from trainer.errors import BadDataset
-from trainer.evaluation import mean_precision_at_k
+from trainer.evaluation import mean_precision_at_k, squared_distances
 from trainer.image_set import load_image_set
+from trainer.measured import measured_pairs
+from trainer.membership import Membership
 from trainer.pca import fit_pca
+from trainer.reliability import Reliability, probabilities, reliability
+from trainer.sampling import Labels
+from trainer.training_data import TrainingData
 
-__all__ = ["Score", "check_unseen", "compare", "format_scores", "least_test_fraction"]
+__all__ = ["Score", "check_calibrated", "check_unseen", "compare", "format_scores", "least_test_fraction"]
+
+_ERROR = "calibration error"
+_SEED = 0  # of the test pairs, where there are too many for all
 
 
 @dataclass(frozen=True)
 class Score:
-    """mprec@K of one method, in percent."""
+    """mprec@K of one method, in percent, and of a calibrated model whether its probabilities are frequencies."""
 
     method: str
     dimensions: int
     mprec_at_k: dict[int, float]
+    reliability: Reliability | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        error = None if self.reliability is None else self.reliability.error
+        return {
+            "method": self.method,
+            "d": self.dimensions,
+            "mprec_at_k": self.mprec_at_k,
+            "calibration_error": error,
+        }
 
 
 def compare(
@@ -52,16 +71,27 @@ def compare(
         )
     features = test.features.astype(np.float32)
 
-    def score(method: str, vectors: npt.NDArray[np.float32]) -> Score:
-        return Score(method, vectors.shape[1], {k: 100 * mean_precision_at_k(vectors, labels, k) for k in ks})
+    def score(method: str, vectors: npt.NDArray[np.float32], calibration: Calibration | None = None) -> Score:
+        precision = {k: 100 * mean_precision_at_k(vectors, labels, k) for k in ks}
+        return Score(method, vectors.shape[1], precision, _reliability(vectors, labels, calibration))
 
     scores = [score("raw features", l2_normalised(features))]
     for d in sorted({model.metric.embedding_dim for _, model in models}):
         scores.append(score("PCA", fit_pca(train.features.astype(np.float32), d).embed(features)))
     for name, model in models:
         label = model.method if len(models) == 1 else f"{model.method} ({name})"
-        scores.append(score(label, model.metric.embed(features)))
+        scores.append(score(label, model.metric.embed(features), model.calibration))
     return scores
+
+
+def _reliability(
+    vectors: npt.NDArray[np.float32], known: Labels | Membership, calibration: Calibration | None
+) -> Reliability | None:
+    """On the pairs of test images. None without a calibration or where a kind of pair is missing."""
+    if calibration is None or not TrainingData(vectors, known).learnable:
+        return None
+    pairs = measured_pairs(known, _SEED)
+    return reliability(probabilities(calibration, squared_distances(vectors, pairs)), pairs.similar)
 
 
 def least_test_fraction(models: Sequence[tuple[str, Model]]) -> float:
@@ -90,6 +120,12 @@ def check_unseen(models: Sequence[tuple[str, Model]], test_fraction: float) -> N
             )
 
 
+def check_calibrated(models: Sequence[tuple[str, Model]]) -> None:
+    """Raises: BadDataset where no model gives probabilities, so that there is no reliability to draw."""
+    if not any(model.calibration for _, model in models):
+        raise BadDataset("--reliability needs a calibrated model: train with a --validation-fraction above 0.")
+
+
 def _test_fraction(model: Model) -> float:
     return float(model.training.get("config", {}).get("test_fraction", 0.0))
 
@@ -98,10 +134,13 @@ def format_scores(scores: Sequence[Score]) -> str:
     """A table for people."""
     ks = list(scores[0].mprec_at_k)
     width = max(len(score.method) for score in scores)
+    calibrated = any(score.reliability for score in scores)
     head = f"{'method':<{width}}  {'d':>5}  {'bytes':>6}" + "".join(f"  {f'mprec@{k}':>9}" for k in ks)
+    head += f"  {_ERROR}" if calibrated else ""
     lines = [
         f"{score.method:<{width}}  {score.dimensions:>5}  {4 * score.dimensions:>6}"
         + "".join(f"  {score.mprec_at_k[k]:>9.1f}" for k in ks)
+        + (f"  {score.reliability.error:>{len(_ERROR)}.3f}" if score.reliability else "")
         for score in scores
     ]
     return "\n".join([head, *lines])

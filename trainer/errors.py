@@ -4,10 +4,11 @@ TrainerError
 |-- BadDataset     the folder, the CSV or the pairs cannot be learned from
 |-- BadConfig      a setting is out of range
 |-- CacheError     the feature cache cannot be used
-`-- RunFolderError the run folder belongs to another run, or cannot be resumed
+|-- RunFolderError the run folder belongs to another run, or cannot be resumed
+`-- ServiceTrouble the service that is to be updated does not do what it should
 """
 
-__all__ = ["BadConfig", "BadDataset", "CacheError", "RunFolderError", "TrainerError"]
+__all__ = ["BadConfig", "BadDataset", "CacheError", "RunFolderError", "ServiceTrouble", "TrainerError"]
 
 
 class TrainerError(Exception):
@@ -28,3 +29,7 @@ class CacheError(TrainerError):
 
 class RunFolderError(TrainerError):
     """The run folder belongs to another run, or cannot be resumed."""
+
+
+class ServiceTrouble(TrainerError):
+    """The service that is to be updated does not do what it should."""

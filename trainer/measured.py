@@ -20,7 +20,7 @@ from trainer.membership import Membership
 from trainer.sampling import Labels, PairIndices, draw_pairs, generator
 from trainer.training_data import TrainingData
 
-__all__ = ["Measured", "Weights", "measure", "weights_of"]
+__all__ = ["Measured", "Weights", "measure", "measured_pairs", "weights_of"]
 
 # Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
 # similar: of many classes a plain sample would hold hardly any.
@@ -58,7 +58,7 @@ def measure(metric: Metric, outside: TrainingData, threshold: float, seed: int) 
     outside: held-out images, with similar and dissimilar pairs among them.
     """
     embeddings = metric.embed(outside.histograms)
-    pairs = _measured_pairs(outside, seed)
+    pairs = measured_pairs(outside.known, seed)
     distances = squared_distances(embeddings, pairs)
     calibration = fit_calibration(distances, pairs.similar)
     near = distances < (threshold if calibration is None else calibration.threshold)
@@ -84,10 +84,11 @@ def _most_that_all_can_fill(known: Labels | Membership) -> int:
     return max(1, min(10, int(sizes[sizes > 0].min()) - 1))
 
 
-def _measured_pairs(data: TrainingData, seed: int) -> PairIndices:
-    if isinstance(data.known, PairIndices):
-        return data.known
-    n = len(data.known)
+def measured_pairs(known: Labels | Membership | PairIndices, seed: int) -> PairIndices:
+    """The pairs that distances are measured on: those that are known, all pairs of labelled images, or some of many."""
+    if isinstance(known, PairIndices):
+        return known
+    n = len(known)
     if n * (n - 1) // 2 <= _MEASURED_PAIRS:
-        return all_pairs(data.known)
-    return draw_pairs(data.known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))
+        return all_pairs(known)
+    return draw_pairs(known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))

@@ -14,7 +14,7 @@ from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
 from trainer.loss import pair_cross_entropy, supervised_contrastive
 from trainer.pca import principal_components
 from trainer.progress import cosine, means, violation_rates
-from trainer.sampling import PairIndices, batches_of, generator
+from trainer.sampling import PairBatches, PairIndices, batches_of, generator
 from trainer.standardised import spread, with_dropout
 from trainer.training_data import TrainingData
 
@@ -44,6 +44,8 @@ class NetworkAdam:
         self._mean, self._deviation = spread(self._roots)
         self._sampler = batches_of(data.known, settings)
         self._from_pairs = isinstance(data.known, PairIndices)
+        verdicts = data.verdicts if data.verdicts is not None and len(data.verdicts) else None
+        self._verdicts = PairBatches(verdicts, settings.pairs_per_batch) if verdicts else None
         rng = generator(config.seed, phase + " start", 0)
         self._parameters = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
         self._direct = torch.from_numpy(self._components(config.d, rng))  # (D, d)
@@ -77,9 +79,7 @@ class NetworkAdam:
     def _step(self, step: int) -> dict[str, float]:
         settings, rng = self._settings, generator(self._config.seed, self._phase, step)
         batch = self._sampler.batch(rng)
-        x = torch.from_numpy(self._standardised(batch.rows))
-        embeddings = self._embed(with_dropout(x, settings.feature_dropout, rng))
-        similarities = embeddings @ embeddings.T  # (r, r)
+        similarities = self._similarities(batch.rows, rng)
         left, right = torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)
         distances = 2 - 2 * similarities[left, right]  # (P,), of unit vectors
         similar = torch.from_numpy(batch.pairs.similar)
@@ -88,13 +88,28 @@ class NetworkAdam:
         else:
             same = torch.zeros(similarities.shape, dtype=torch.bool)
             same[left, right] = same[right, left] = similar
-            loss = supervised_contrastive(similarities, same, settings.temperature)
+            loss = supervised_contrastive(similarities, same, settings.temperature) + self._loss_of_verdicts(rng)
         self._adam.param_groups[0]["lr"] = settings.learning_rate * cosine(step / settings.steps)
         self._adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self._adam.step()
         violating = (distances.detach() < UNIT_THRESHOLD) != similar
         return {"loss": float(loss.detach()), **violation_rates(violating, similar)}
+
+    def _loss_of_verdicts(self, rng: np.random.Generator) -> torch.Tensor:
+        """Of a batch of the pairs that are known beside classes; 0 where there are none."""
+        if self._verdicts is None:
+            return torch.zeros(())
+        batch = self._verdicts.batch(rng)
+        similarities = self._similarities(batch.rows, rng)
+        distances = 2 - 2 * similarities[torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)]
+        return pair_cross_entropy(distances, torch.from_numpy(batch.pairs.similar), UNIT_THRESHOLD, _SLOPE, _Q)
+
+    def _similarities(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> torch.Tensor:
+        """Cosines (r, r) of these images, some of their features left out."""
+        x = torch.from_numpy(self._standardised(rows))
+        embeddings = self._embed(with_dropout(x, self._settings.feature_dropout, rng))
+        return embeddings @ embeddings.T
 
     def _embed(self, x: torch.Tensor) -> torch.Tensor:
         own = self._parameters

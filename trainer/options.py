@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainer.errors import BadConfig
+
 if TYPE_CHECKING:
     from embedding.backbone import Backbone
 
@@ -18,6 +20,7 @@ __all__ = [
     "Threads",
     "Weights",
     "cache_folder",
+    "check_writable",
     "loaded_backbone",
 ]
 
@@ -50,3 +53,9 @@ def cache_folder(folder: Path | None) -> Path:
     from trainer.features import default_cache_folder
 
     return folder or default_cache_folder() / "features"
+
+
+def check_writable(option: str, path: Path | None) -> None:
+    """Before the work that it is for. Raises: BadConfig."""
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        raise BadConfig(f"{option} {path} cannot be written: name a file in a folder that exists.")

@@ -73,6 +73,11 @@ class Run:
             raise RunFolderError(f"{self.folder} already holds a run: choose another folder, or resume it (--resume).")
         self._check_same("config.json", config.to_json())
 
+    def check_is_new(self) -> None:
+        """For what cannot be resumed. Raises: RunFolderError."""
+        if self._is_begun:
+            raise RunFolderError(f"{self.folder} already holds a run: choose another folder.")
+
     def begin(self, config: Settings, dataset: Mapping[str, Any], *, resume: bool) -> None:
         """Start the folder, or check that it belongs to the same settings and the same data.
 

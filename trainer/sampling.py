@@ -94,7 +94,8 @@ def generator(seed: int, phase: str, step: int) -> np.random.Generator:
 class ClassBatches:
     """A few classes, a few images of each; the pairs are all pairs within the batch.
 
-    known: labels (n,), or memberships (n, C), where an image may be drawn for any of its classes.
+    known: labels (n,), of which negative ones are none, or memberships (n, C), where an image may be drawn for any of
+    its classes.
     """
 
     def __init__(self, known: Labels | Membership, classes_per_batch: int, images_per_class: int):
@@ -115,11 +116,12 @@ class ClassBatches:
 
 
 class PairBatches:
-    """Given pairs, drawn with replacement, half of them similar."""
+    """Given pairs, drawn with replacement, half of them similar where there are both kinds."""
 
     def __init__(self, pairs: PairIndices, pairs_per_batch: int):
         self._pairs = pairs
-        self._by_sign = [np.flatnonzero(pairs.similar), np.flatnonzero(~pairs.similar)]
+        signs = np.flatnonzero(pairs.similar), np.flatnonzero(~pairs.similar)
+        self._by_sign = [sign for sign in signs if len(sign)]
         self._half = pairs_per_batch // 2
 
     def batch(self, rng: np.random.Generator) -> Batch:
@@ -200,4 +202,4 @@ def _members(known: Labels | Membership) -> Sequence[Indices]:
     if isinstance(known, Membership):
         return [np.flatnonzero(column) for column in known.matrix.T if column.any()]
     labels = known
-    return [np.flatnonzero(labels == label) for label in np.unique(labels)]
+    return [np.flatnonzero(labels == label) for label in np.unique(labels[labels >= 0])]

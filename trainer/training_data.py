@@ -13,15 +13,17 @@ __all__ = ["TrainingData"]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """l1-normalised features with what is known of them: a class each, or pairs."""
+    """l1-normalised features with what is known of them: classes, pairs, or both."""
 
     histograms: npt.NDArray[np.float32]  # (n, D)
-    known: Labels | Membership | PairIndices  # labels (n,); memberships (n, C)
+    known: Labels | Membership | PairIndices  # labels (n,), -1: none; memberships (n, C)
+    verdicts: PairIndices | None = None  # pairs that are known beside classes
 
     def within(self, chosen: npt.NDArray[np.bool_]) -> "TrainingData":
         """The part of the chosen images; pairs with an end outside are left out. chosen: mask (n,)."""
         known = self.known[chosen] if isinstance(self.known, np.ndarray) else self.known.within(chosen)
-        return TrainingData(np.ascontiguousarray(self.histograms[chosen]), known)
+        verdicts = None if self.verdicts is None else self.verdicts.within(chosen)
+        return TrainingData(np.ascontiguousarray(self.histograms[chosen]), known, verdicts)
 
     @property
     def learnable(self) -> bool:
@@ -30,5 +32,5 @@ class TrainingData:
             return bool(self.known.similar.any() and not self.known.similar.all())
         if isinstance(self.known, Membership):
             return self.known.has_both_kinds
-        counts = np.bincount(self.known)
-        return bool(len(self.known) and (counts > 0).sum() >= 2 and counts.max() >= 2)
+        counts = np.bincount(self.known[self.known >= 0])
+        return bool(len(counts) and (counts > 0).sum() >= 2 and counts.max() >= 2)

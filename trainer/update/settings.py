@@ -1,0 +1,50 @@
+"""What an update does, as far as that can be chosen."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, get_args
+
+from embedding.model_file import Model
+from trainer.errors import BadConfig
+
+__all__ = ["Mode", "UpdateSettings"]
+
+Mode = Literal["auto", "warm", "full"]
+
+_D, _MAX_D = 16, 4096
+
+
+@dataclass(frozen=True)
+class UpdateSettings:
+    """The settings of one update; they go into its run folder and into the model file.
+
+    Raises: BadConfig for a value that nothing can be learned with.
+    """
+
+    d: int | None = None  # embedding dimensions of a model that begins anew; None: those of the active one, else 16
+    mode: Mode = "auto"  # warm: go on from the active model; full: begin anew; auto: the learner decides
+    held_out: float = 0.2  # largest share of labelled images that is measured on, not learned from; of pairs half
+    seed: int = 0
+    max_images: int = 200_000  # of a larger collection a sample of so many, and what verdicts name, is learned from
+
+    def __post_init__(self) -> None:
+        if self.d is not None and not 1 <= self.d <= _MAX_D:
+            raise BadConfig(f"d must be 1 to {_MAX_D}, got {self.d}.")
+        if self.mode not in get_args(Mode):
+            raise BadConfig(f"mode must be one of {', '.join(get_args(Mode))}, got {self.mode!r}.")
+        if not 0 < self.held_out < 1:
+            raise BadConfig(f"held_out must be between 0 and 1, got {self.held_out}.")
+        if self.seed < 0:
+            raise BadConfig(f"seed must be 0 or more, got {self.seed}.")
+        if self.max_images < 1:
+            raise BadConfig(f"max_images must be at least 1, got {self.max_images}.")
+
+    @property
+    def dimensions(self) -> int:
+        return _D if self.d is None else self.d
+
+    def after(self, active: Model | None) -> "UpdateSettings":
+        """With the d of the active model, unless another one is wanted."""
+        return self if self.d is not None or active is None else replace(self, d=active.metric.embedding_dim)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
