@@ -14,15 +14,12 @@ import io
 import json
 import os
 import random
-import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,11 +30,12 @@ import psutil
 from PIL import Image
 
 from benchmarks.measure import header
+from benchmarks.service import serving
 from benchmarks.start_up import random_model
 from embedding.model_file import save_model
 
 _IMAGES, _QUERIES, _SIZE = 200, 40, (640, 480)
-_START_S, _ANSWER_S = 300, 120
+_ANSWER_S = 120
 _SETTLED_S = 10  # by then every thread has its buffers
 _MOST_GROWTH = 0.25
 _REFUSALS = (429, 503)  # declared ones: the client is to come again
@@ -109,8 +107,10 @@ class Load:
 def main() -> int:
     options = _options()
     header(f"{options.clients} clients for {options.seconds:g} s against `samekind serve`")
-    with tempfile.TemporaryDirectory() as name, _serving(Path(name)) as (url, process):
-        load, (settled, at_end) = asyncio.run(_load(url, process, options))
+    with tempfile.TemporaryDirectory() as name:
+        save_model(random_model(), Path(name) / "model.samekind")
+        with serving(Path(name), "--model", str(Path(name) / "model.samekind")) as (url, process):
+            load, (settled, at_end) = asyncio.run(_load(url, process, options))
     result = _result(load, options.seconds, settled, at_end)
     _print(result)
     print(json.dumps(result))
@@ -171,29 +171,6 @@ def _jpeg(picture: Image.Image) -> bytes:
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=85)
     return file.getvalue()
-
-
-@contextmanager
-def _serving(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
-    save_model(random_model(), folder / "model.samekind")
-    log = folder / "log"
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--data-dir", str(folder / "data")]
-    with log.open("w") as output:
-        process = subprocess.Popen([*command, "--model", str(folder / "model.samekind")], stdout=output, stderr=output)
-    try:
-        yield _address(process, log), psutil.Process(process.pid)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:
-    deadline = time.monotonic() + _START_S
-    while time.monotonic() < deadline and process.poll() is None:
-        if found := re.search(r"running on (http://\S+)", log.read_text()):
-            return found[1]
-        time.sleep(0.1)
-    raise SystemExit(f"the service did not start:\n{log.read_text()}")
 
 
 def _result(load: Load, seconds: float, settled: int, at_end: int) -> dict[str, Any]:
