@@ -116,8 +116,9 @@ def test_an_update_that_is_killed_leaves_one_whole_model(tmp_path: Path) -> None
 def serving(folder: Path, **settings: str) -> Iterator[tuple[Program, str]]:
     """Killed when the block ends, if it still runs; it must have said nothing of trouble."""
     program = Program(
-        folder / "serve.log", "serve", "--port", "0", "--data-dir", str(folder / "data"), threads="1", **settings
-    )
+        folder / "serve.log", "serve", "--port", "0", "--data-dir", str(folder / "data"), threads="1",
+        keep_models="1000", **settings,  # each start prunes, and this is about what kills lose
+    )  # fmt: skip
     try:
         yield program, program.wait_for(r"running on (http://\S+)")
     finally:
