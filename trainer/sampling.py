@@ -45,6 +45,12 @@ class PairIndices:
         """The pairs at these positions (Q,)."""
         return PairIndices(self.left[chosen], self.right[chosen], self.similar[chosen])
 
+    def named(self, count: int) -> npt.NDArray[np.bool_]:
+        """Which of so many rows a pair names, (count,)."""
+        named = np.zeros(count, bool)
+        named[self.left] = named[self.right] = True
+        return named
+
     def with_wrong(self, share: float, rng: np.random.Generator) -> "PairIndices":
         """The same pairs, this share of the similar and of the dissimilar ones called the opposite."""
         similar = self.similar.copy()

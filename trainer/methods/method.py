@@ -39,8 +39,7 @@ class TrainingSet:
     def as_pairs(self, count: int, wrong: float, seed: int) -> "TrainingSet":
         """Nothing known but so many pairs, drawn by class, a share of them wrong, and the images that they name."""
         pairs = self.drawn_pairs(count, seed).with_wrong(wrong, generator(seed, "wrong pairs", 0))
-        named = np.zeros(len(self.features), bool)
-        named[pairs.left] = named[pairs.right] = True
+        named = pairs.named(len(self.features))
         return TrainingSet(self.features[named], pairs.within(named))
 
     @cached_property

@@ -16,7 +16,7 @@ from trainer.fit import fit_metric
 from trainer.sampling import Labels, generator
 from trainer.threads import one_thread
 from trainer.training_data import TrainingData
-from trainer.update.collection import CollectionData, Mask
+from trainer.update.collection import CollectionData
 from trainer.update.discriminant import pair_discriminant
 from trainer.update.settings import UpdateSettings
 from trainer.update.warm import go_on
@@ -67,17 +67,11 @@ def _bounded(data: CollectionData, seed: int) -> CollectionData:
     """Of too many images those that verdicts name, then those that have a category, then others; evenly within each."""
     if len(data) <= _MOST_IMAGES:
         return data
-    order = np.lexsort((generator(seed, "bounded", 0).random(len(data)), ~data.has_category, ~_named(data)))
+    is_named = data.pairs.named(len(data))
+    order = np.lexsort((generator(seed, "bounded", 0).random(len(data)), ~data.has_category, ~is_named))
     chosen = np.zeros(len(data), bool)
     chosen[order[:_MOST_IMAGES]] = True
     return data.within(chosen)
-
-
-def _named(data: CollectionData) -> Mask:
-    """Which images a verdict names, (n,)."""
-    named = np.zeros(len(data), bool)
-    named[data.pairs.left] = named[data.pairs.right] = True
-    return named
 
 
 def _histograms(data: CollectionData) -> FloatMatrix:
@@ -98,7 +92,7 @@ def _warm(data: CollectionData, active: Model, settings: UpdateSettings) -> Metr
 
 def _network(data: CollectionData, settings: UpdateSettings) -> Metric:
     """From the labelled images, and from verdicts about those and others."""
-    known = data.within(data.has_category | _named(data))
+    known = data.within(data.has_category | data.pairs.named(len(data)))
     training = TrainingData(_histograms(known), known.labels, known.pairs)
     return fit_metric(
         training, TrainConfig(d=settings.dimensions, optimiser=Network(), seed=settings.seed), None, "update"
