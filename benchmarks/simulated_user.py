@@ -37,6 +37,7 @@ from trainer.pca import fit_pca
 from trainer.run import Run
 from trainer.sampling import PairIndices, generator
 from trainer.update.flow import update
+from trainer.update.resampling import mean_difference
 from trainer.update.settings import UpdateSettings
 from trainer.update.warm import go_on
 
@@ -77,11 +78,9 @@ class Test:
         return 100 * float(self.weights @ scores)
 
     def interval(self, difference: Scores, round_number: int) -> tuple[float, float]:
+        """In points."""
         rng = generator(0, "noise", round_number)
-        counts = rng.multinomial(len(difference), np.full(len(difference), 1 / len(difference)), _RESAMPLES)
-        means = (counts @ (self.weights * difference)) / (counts @ self.weights)
-        low, high = np.percentile(100 * means, _NOISE)
-        return float(low), float(high)
+        return mean_difference(100 * difference, self.weights, rng, resamples=_RESAMPLES, percentiles=_NOISE)
 
 
 class User:

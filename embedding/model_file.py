@@ -62,8 +62,14 @@ class Calibration:
 
     def probability(self, squared_distance: float) -> float:
         """The probability, 0 to 1, that two images at this squared distance are of the same kind."""
-        exponent = np.clip(self.slope * squared_distance + self.intercept, -700, 700)  # exp(709) is the last finite one
-        return float(1 / (1 + np.exp(exponent)))
+        return float(self.probabilities(np.float64(squared_distance)))
+
+    def probabilities(self, squared_distances: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The same of each of them."""
+        exponents = self.slope * np.asarray(squared_distances, np.float64) + self.intercept
+        within = np.clip(exponents, -700, 700)  # exp(709) is the last finite one
+        said: npt.NDArray[np.float64] = 1 / (1 + np.exp(within))
+        return said
 
 
 @dataclass(frozen=True)

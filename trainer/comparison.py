@@ -19,7 +19,7 @@ from trainer.image_set import load_image_set
 from trainer.measured import measured_pairs
 from trainer.membership import Membership
 from trainer.pca import fit_pca
-from trainer.reliability import Reliability, probabilities, reliability
+from trainer.reliability import Reliability, reliability
 from trainer.sampling import Labels
 from trainer.training_data import TrainingData
 
@@ -91,7 +91,7 @@ def _reliability(
     if calibration is None or not TrainingData(vectors, known).learnable:
         return None
     pairs = measured_pairs(known, _SEED)
-    return reliability(probabilities(calibration, squared_distances(vectors, pairs)), pairs.similar)
+    return reliability(calibration.probabilities(squared_distances(vectors, pairs)), pairs.similar)
 
 
 def least_test_fraction(models: Sequence[tuple[str, Model]]) -> float:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embedding.model_file import Calibration
-
-__all__ = ["Bin", "Reliability", "probabilities", "reliability"]
+__all__ = ["Bin", "Reliability", "reliability"]
 
 _BINS = 15  # as most of the literature has since Guo et al., 2017
 _PAIRS_PER_BIN = 10  # of each kind on average; with fewer a bin's frequency is mostly chance, and looks like an error
@@ -36,13 +34,6 @@ class Reliability:
     def error(self) -> float:
         """Expected calibration error, sum_i w_i |said_i - found_i|: from 0 to 1, always sure and always wrong."""
         return sum(part.weight * abs(part.said - part.found) for part in self.bins)
-
-
-def probabilities(calibration: Calibration, squared_distances: npt.NDArray[np.floating]) -> _Values:
-    """What the calibration says of each pair, (P,)."""
-    exponents = np.clip(calibration.slope * squared_distances.astype(np.float64) + calibration.intercept, -700, 700)
-    said: _Values = 1 / (1 + np.exp(exponents))
-    return said
 
 
 def reliability(said: npt.NDArray[np.floating], similar: npt.NDArray[np.bool_]) -> Reliability | None:

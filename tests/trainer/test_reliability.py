@@ -8,7 +8,7 @@ from embedding.model_file import Calibration
 from trainer.comparison import Score, check_calibrated, format_scores
 from trainer.errors import BadDataset
 from trainer.experiment.reliability_figure import draw_reliability
-from trainer.reliability import Reliability, probabilities, reliability
+from trainer.reliability import Reliability, reliability
 
 
 def measured(said: list[float], similar: list[bool]) -> Reliability:
@@ -75,7 +75,7 @@ def test_probabilities_are_those_of_the_model_file() -> None:
     calibration = Calibration(25.0, -5.0)
     distances = np.array([0.0, 0.1, 0.2, 0.4, 1e9], np.float32)
     expected = [calibration.probability(float(distance)) for distance in distances]
-    assert probabilities(calibration, distances).tolist() == pytest.approx(expected)
+    assert calibration.probabilities(distances).tolist() == pytest.approx(expected)
 
 
 def test_the_table_has_a_column_if_a_model_is_calibrated() -> None:

@@ -49,8 +49,13 @@ def score(metric: Metric) -> float:
 
 
 def discriminant(pairs: PairIndices, labels: Labels | None = None, d: int = D_OUT) -> HellingerNetwork:
-    x, _ = seen()
-    return pair_discriminant(x, np.full(N, -1) if labels is None else labels, pairs, d, seed=0)
+    return pair_discriminant(*known(pairs, labels, d))
+
+
+def known(
+    pairs: PairIndices, labels: Labels | None = None, d: int = D_OUT
+) -> tuple[FloatMatrix, Labels, PairIndices, int, int]:
+    return seen()[0], np.full(N, -1) if labels is None else labels, pairs, d, 0
 
 
 def nothing() -> PairIndices:
@@ -131,6 +136,29 @@ def model(metric: Metric, last_pair: object) -> Model:
 def same(one: Metric, other: Metric) -> bool:
     x, _ = seen()
     return bool((one.embed(x) == other.embed(x)).all())
+
+
+def test_the_active_directions_stay_unless_others_are_clearly_better() -> None:
+    """Of two draws of few verdicts each alone gives other results than what goes on from the other one does."""
+    x, labels = loud_and_quiet(1)
+    first, second = discriminant(verdicts(60)), discriminant(verdicts(60, seed=1))
+    going_on = pair_discriminant(*known(verdicts(60, seed=1)), former=first.direct.astype(np.float64))
+
+    def change(metric: Metric) -> float:
+        return float(np.abs(distances(first) - distances(metric)).mean())
+
+    def distances(metric: Metric) -> FloatMatrix:
+        embeddings = metric.embed(x)
+        return 2 - 2 * embeddings @ embeddings.T
+
+    assert change(going_on) < 0.8 * change(second)
+    assert mean_precision_at_k(going_on.embed(x), labels, 10) > score(discriminant(nothing())) - 0.02
+
+
+def test_bad_active_directions_give_way() -> None:
+    noise = np.linalg.qr(np.random.default_rng(0).normal(size=(seen()[0].shape[1], D_OUT)))[0]
+    metric = pair_discriminant(*known(verdicts(600)), former=noise)
+    assert score(metric) > score(discriminant(verdicts(600))) - 0.02
 
 
 @pytest.mark.parametrize("labelled", [0, 199])

@@ -22,7 +22,6 @@ from embedding.metric import FloatMatrix, l2_normalised
 from trainer.calibration import fit_calibration
 from trainer.errors import BadDataset
 from trainer.evaluation import nearest_others, squared_distances
-from trainer.reliability import probabilities
 from trainer.sampling import Labels, PairIndices, generator
 
 __all__ = ["pair_discriminant"]
@@ -36,6 +35,7 @@ _PRIOR = 500.0  # nearest neighbours weigh as much as so many verdicts
 _NEIGHBOURS = 5
 _WRONG = 0.1  # share of verdicts that are wrong, before anything is known of them
 _ROUNDS = 2  # of weighing verdicts and finding neighbours anew
+_LOYALTY = 0.3  # what the active model's directions are ahead by, in units of what the least of them is worth
 
 # More images than these say little more of how images vary, and of what lies near what.
 _SCATTER_IMAGES, _NEIGHBOUR_IMAGES = 20_000, 5_000
@@ -43,12 +43,19 @@ _BLOCK = 4096  # differences that are held at once
 
 
 def pair_discriminant(
-    histograms: FloatMatrix, labels: Labels, pairs: PairIndices, d: int, seed: int
+    histograms: FloatMatrix,
+    labels: Labels,
+    pairs: PairIndices,
+    d: int,
+    seed: int,
+    former: Wide | None = None,
 ) -> HellingerNetwork:
     """Learn d directions. histograms: (n, D), l1-normalised; labels: (n,), -1 where there is none; pairs: by rows.
 
-    The embedding is the projection of the roots of a histogram, centred, and divided by its length: a network without
-    hidden units. Raises: BadDataset if d is more than D, or if the images are the same or nearly.
+    former: (D, any), directions of the model that is searched by now: better ones are sought from there on, and one of
+    them gives way only to one that is clearly better. The embedding is the projection of the roots of a histogram,
+    centred, and divided by its length: a network without hidden units. Raises: BadDataset if d is more than D, or if
+    the images are the same or nearly.
     """
     feature_dim = histograms.shape[1]
     if d > feature_dim:
@@ -56,7 +63,9 @@ def pair_discriminant(
     roots = np.sqrt(histograms)
     known = _Known.of(roots, labels, seed)
     weights = np.ones(len(pairs))
-    directions = known.directions(known.scatter, np.zeros_like(known.scatter), d)  # PCA
+    directions = (
+        former if former is not None else known.directions(known.scatter, np.zeros_like(known.scatter), d)
+    )  # PCA
     for _ in range(_ROUNDS + 1):
         within, count = known.within(directions)
         similar, similar_count = _scatter_of(roots, pairs, weights * pairs.similar)
@@ -66,6 +75,7 @@ def pair_discriminant(
             known.scatter + trusted * dissimilar,
             (count * within + similar_count * similar) / (count + similar_count),
             d,
+            former,
         )
         weights = _weights(known.embed(roots, directions), pairs)
     return _as_network(directions, known.mean)
@@ -111,12 +121,14 @@ class _Known:
         weight = self.labelled + _PRIOR
         return (self.labelled * self.by_label + _PRIOR * neighbours) / weight, weight
 
-    def directions(self, wanted: Wide, unwanted: Wide, d: int) -> Wide:
+    def directions(self, wanted: Wide, unwanted: Wide, d: int, former: Wide | None = None) -> Wide:
         """(D, d), the most important first."""
         size = len(wanted)
-        ridge = _RIDGE * np.trace(self.scatter) / size
+        unwanted = unwanted + _RIDGE * np.trace(self.scatter) / size * np.eye(size)
         try:
-            _, vectors = eigh(wanted, unwanted + ridge * np.eye(size), subset_by_index=[size - d, size - 1])
+            if former is not None:
+                wanted = wanted + _LOYALTY * _worth_of(former, wanted, unwanted)
+            _, vectors = eigh(wanted, unwanted, subset_by_index=[size - d, size - 1])
         except LinAlgError as error:  # rounding, where a few images are far from all others, which hardly differ
             raise BadDataset(f"The images differ too little from each other to learn from ({error}).") from error
         found: Wide = vectors[:, ::-1]
@@ -125,6 +137,18 @@ class _Known:
     def embed(self, roots: FloatMatrix, directions: Wide) -> FloatMatrix:
         """Roots (n, D) -> embeddings (n, d) of unit length."""
         return l2_normalised((roots @ directions - self.mean @ directions).astype(np.float32))
+
+
+def _worth_of(former: Wide, wanted: Wide, unwanted: Wide) -> Wide:
+    """mu B W W^T B, (D, D): added to A, every direction that W spans is worth mu more; W^T B W = I.
+
+    mu is what the least of them is worth by now. Without this, directions that are about as good as the d-th change
+    places from one update to the next, and results with them.
+    """
+    worth, mix = eigh(former.T @ wanted @ former, former.T @ unwanted @ former)
+    spread = unwanted @ former @ mix
+    added: Wide = worth[0] * (spread @ spread.T)
+    return added
 
 
 def _scatter_of(roots: FloatMatrix, pairs: PairIndices, weights: Wide) -> tuple[Wide, float]:
@@ -153,7 +177,7 @@ def _weights(embeddings: FloatMatrix, pairs: PairIndices) -> Wide:
     calibration = fit_calibration(distances, pairs.similar)
     if calibration is None:
         return np.ones(len(pairs))
-    similar = probabilities(calibration, distances)
+    similar = calibration.probabilities(distances)
     said = np.where(pairs.similar, similar, 1 - similar)
     right: Wide = said * (1 - _WRONG) / (said * (1 - _WRONG) + (1 - said) * _WRONG)
     return right

@@ -7,7 +7,9 @@ learned anew from all that is known: deep NML where enough images have a categor
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from embedding.hellinger import HellingerNetwork
 from embedding.metric import FloatMatrix, Metric, l1_normalised, row_blocks
 from embedding.model_file import Model
 from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
@@ -22,6 +24,8 @@ from trainer.update.settings import UpdateSettings
 from trainer.update.warm import go_on
 
 __all__ = ["Learned", "learn"]
+
+_DISCRIMINANT = "pair-discriminant"  # in a model file
 
 # Labelled images from which on the network is ahead of the discriminant, by validation on clothing10 and fmd.
 _NETWORK_IMAGES = 200
@@ -53,8 +57,17 @@ def learn(data: CollectionData, active: Model | None, settings: UpdateSettings) 
     if _has_many_labels(data.labels):
         return Learned(_network(data, settings), "nml-deep", UNIT_THRESHOLD)
     with one_thread():
-        metric = pair_discriminant(_histograms(data), data.labels, data.pairs, settings.dimensions, settings.seed)
-    return Learned(metric, "pair-discriminant", UNIT_THRESHOLD)
+        metric = pair_discriminant(
+            _histograms(data), data.labels, data.pairs, settings.dimensions, settings.seed, _directions(active)
+        )
+    return Learned(metric, _DISCRIMINANT, UNIT_THRESHOLD)
+
+
+def _directions(active: Model | None) -> npt.NDArray[np.float64] | None:
+    """(D, d) of an active pair discriminant."""
+    if active is None or active.method != _DISCRIMINANT or not isinstance(active.metric, HellingerNetwork):
+        return None
+    return active.metric.direct.astype(np.float64)
 
 
 def _has_many_labels(labels: Labels) -> bool:

@@ -10,7 +10,7 @@ from trainer.experiment.figures import Chart
 from trainer.experiment.page import Key
 from trainer.experiment.reliability_figure import reliability_figure
 from trainer.experiment.style import PALETTE, Look
-from trainer.reliability import Reliability, probabilities, reliability
+from trainer.reliability import Reliability, reliability
 from trainer.update.report_input import ModelFacts, ReportInput, Version
 from trainer.update.report_tables import percent, title_of
 
@@ -50,7 +50,7 @@ def _reliability(
 ) -> Reliability | None:
     if model is None or model.calibration is None:
         return None
-    return reliability(probabilities(model.calibration, distances), similar)
+    return reliability(model.calibration.probabilities(distances), similar)
 
 
 def history_charts(report: ReportInput) -> list[Chart]:

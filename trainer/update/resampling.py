@@ -17,10 +17,17 @@ Distances = npt.NDArray[np.float32]
 Truths = npt.NDArray[np.bool_]
 
 
-def mean_difference(difference: Values, weights: Values, rng: np.random.Generator) -> Interval:
+def mean_difference(
+    difference: Values,
+    weights: Values,
+    rng: np.random.Generator,
+    *,
+    resamples: int = RESAMPLES,
+    percentiles: tuple[float, float] = _PERCENTILES,
+) -> Interval:
     """Of the weighted mean of differences (Q,), resampled by query."""
-    counts = _counts(len(difference), rng)  # (R, Q)
-    return _interval((counts @ (weights * difference)) / (counts @ weights))
+    counts = _counts(len(difference), rng, resamples)  # (R, Q)
+    return _interval((counts @ (weights * difference)) / (counts @ weights), percentiles)
 
 
 def auc(distances: Distances, similar: Truths) -> float:
@@ -41,11 +48,11 @@ def _closer(distances: Distances, similar: Truths) -> Values:
     return np.asarray((near < far) + 0.5 * (near == far))
 
 
-def _counts(size: int, rng: np.random.Generator) -> Values:
+def _counts(size: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Values:
     """How often each of `size` things is drawn in each resample, (R, size)."""
-    return rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64)
+    return rng.multinomial(size, np.full(size, 1 / size), resamples).astype(np.float64)
 
 
-def _interval(values: Values) -> Interval:
-    low, high = np.percentile(values, _PERCENTILES)
+def _interval(values: Values, percentiles: tuple[float, float] = _PERCENTILES) -> Interval:
+    low, high = np.percentile(values, percentiles)
     return float(low), float(high)
