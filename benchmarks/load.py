@@ -119,7 +119,7 @@ def main() -> int:
 
 async def _load(url: str, process: psutil.Process, options: argparse.Namespace) -> tuple[Load, tuple[int, int]]:
     async with httpx.AsyncClient(base_url=url, timeout=_ANSWER_S, limits=httpx.Limits(max_connections=None)) as client:
-        pictures = list(_pictures(_IMAGES + _QUERIES))
+        pictures = list(some_pictures(_IMAGES + _QUERIES))
         rng = random.Random(0)  # noqa: S311
         load = Load(client, pictures[_IMAGES:], await _fill(client, pictures[:_IMAGES]), rng)
         end = time.monotonic() + options.seconds
@@ -149,7 +149,7 @@ async def _resident_after(process: psutil.Process, seconds: float) -> int:
     return int(process.memory_info().rss)
 
 
-def _pictures(count: int) -> Iterator[bytes]:
+def some_pictures(count: int) -> Iterator[bytes]:
     """JPEGs of 640 x 480: real ones where there are some, else stripes and noise."""
     folder = Path(os.environ.get("TEST_IMAGE_SETS", "")) / "scene15"
     paths = sorted(folder.rglob("*.jpg"))[:: max(1, len(list(folder.rglob("*.jpg"))) // count)][:count]

@@ -86,18 +86,18 @@ def _fill(data: Path, n: int) -> None:
     with open_database(data / "samekind.db") as database:
         images = SqlRepository(database).images
         for start in range(0, n, _ROWS_AT_ONCE):
-            features = _drawn(start, min(_ROWS_AT_ONCE, n - start))
-            images.add_many([(_image(start + i), row) for i, row in enumerate(features)])
+            features = drawn_features(start, min(_ROWS_AT_ONCE, n - start))
+            images.add_many([(drawn_row(start + i), row) for i, row in enumerate(features)])
 
 
-def _drawn(seed: int, n: int) -> FeatureMatrix:
+def drawn_features(seed: int, n: int) -> FeatureMatrix:
     rng = np.random.default_rng(seed)
     features = rng.gamma(0.5, 0.5, (n, 1280))
     features[rng.random(features.shape) < 0.45] = 0
     return features.astype(np.float16)
 
 
-def _image(number: int) -> NewImage:
+def drawn_row(number: int) -> NewImage:
     return NewImage(
         id=f"image-{number}",
         sha256=hashlib.sha256(str(number).encode()).hexdigest(),

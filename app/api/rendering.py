@@ -6,23 +6,26 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.contract import answers
-from app.records import GivenVerdict, JobRecord, ModelRecord, RecordedPairs, StoredImage
+from app.records import CategoryCounts, GivenVerdict, JobRecord, ModelRecord, RecordedPairs, StoredImage
 from app.services.collection import Collection
 from app.services.explaining import Explanation
 from app.services.fields import readable_metadata
 from app.services.images import Page
 from app.services.jobs import JobPage
+from app.services.overview import CollectionMap
 from app.services.search import Answer, Neighbour
 from app.services.stats import Stats
 from app.services.suggestions import Suggestions
 
 __all__ = [
+    "categories_answer",
     "given_verdict",
     "image_answer",
     "image_link",
     "job_answer",
     "job_link",
     "job_page_answer",
+    "map_answer",
     "model_details",
     "model_summary",
     "page_answer",
@@ -31,6 +34,9 @@ __all__ = [
     "stats_answer",
     "suggestions_answer",
 ]
+
+
+_PLACES = 5  # after the point, of a place on a map: its thousands of points are half as long as with all of them
 
 
 def image_link(image_id: str) -> str:
@@ -130,6 +136,21 @@ def model_summary(model: ModelRecord) -> answers.ModelSummary:
 
 def model_details(model: ModelRecord) -> answers.ModelDetails:
     return answers.ModelDetails(**_summary(model), manifest=dict(model.manifest))
+
+
+def categories_answer(counts: CategoryCounts) -> answers.Categories:
+    each = [answers.CategoryCount(name=name, images=count) for name, count in counts.images.items()]
+    return answers.Categories(categories=each, without=counts.without)
+
+
+def map_answer(made: CollectionMap) -> answers.CollectionMap:
+    points = [
+        answers.MapPoint(
+            id=point.image.id, x=round(point.x, _PLACES), y=round(point.y, _PLACES), category=point.image.category
+        )
+        for point in made.points
+    ]
+    return answers.CollectionMap(model=made.model, images=made.image_count, points=points)
 
 
 def stats_answer(stats: Stats, collection: Collection) -> answers.Stats:

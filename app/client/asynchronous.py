@@ -132,6 +132,9 @@ class AsyncSamekind:
         return job
 
     stats = _method(calls.stats)
+    categories = _method(calls.categories)
+    collection_map = _method(calls.collection_map)
+    who_am_i = _method(calls.who_am_i)
     ready = _method(calls.ready)
 
     async def _send(self, call: Call[T]) -> T:

@@ -6,13 +6,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.contract.models import CategoryChange, Comparison, MeasureChange, ModelDetails, ModelLinks, ModelSummary
+from app.contract.overview import Categories, CategoryCount, CollectionMap, MapPoint, Stats
+from app.contract.service import Check, Health, Readiness, WhoAmI
 
 __all__ = [
     "BatchAnswer",
     "BatchItem",
+    "Categories",
     "CategoryChange",
+    "CategoryCount",
     "ChannelShare",
     "Check",
+    "CollectionMap",
     "Comparison",
     "Explanation",
     "GivenVerdict",
@@ -23,6 +28,7 @@ __all__ = [
     "JobFailure",
     "JobPage",
     "Links",
+    "MapPoint",
     "MeasureChange",
     "ModelDetails",
     "ModelLinks",
@@ -39,6 +45,7 @@ __all__ = [
     "Suggestions",
     "Undone",
     "Vote",
+    "WhoAmI",
 ]
 
 
@@ -193,18 +200,6 @@ class Suggestions(BaseModel):
     suggestions: list[Suggestion] = Field(description="The most worth asking about first; none without two images.")
 
 
-class Stats(BaseModel):
-    images: int
-    queries: int = Field(description="Uploaded queries that are still kept.")
-    pairs: int = Field(description="Pairs with a verdict that counts.")
-    contradicted: int = Field(description="Of them, those about which people disagree.")
-    new_pairs: int = Field(
-        description="Of them, those with a verdict that is newer than what the newest model made from feedback knows."
-    )
-    model: str | None
-    indexed: int = Field(description="Images that the active model's index holds.")
-
-
 class Job(BaseModel):
     """Long work, which goes on after the answer, and after a restart."""
 
@@ -231,20 +226,3 @@ class JobFailure(BaseModel):
 class JobPage(BaseModel):
     jobs: list[Job]
     next: str | None = Field(description="Cursor of the following page; null on the last one.")
-
-
-class Health(BaseModel):
-    status: Literal["ok"] = "ok"
-
-
-class Check(BaseModel):
-    """One part that requests need."""
-
-    ok: bool
-    why: str | None = Field(None, description="What is wrong with it.")
-
-
-class Readiness(BaseModel):
-    status: Literal["ready"] = "ready"
-    model: str | None
-    checks: dict[str, Check] = Field(description="`database`, `blobs`, `extractor`, `index`.")

@@ -122,6 +122,10 @@ MODEL: Json = {
     "links": MODEL_LINKS,
 }
 MODEL_DETAILS: Json = MODEL | {"manifest": {"format_version": 1, "method": "nml", "D": 1280, "d": 64, "b": 0.12}}
+CATEGORY_COUNT: Json = {"name": "cups", "images": 640}
+CATEGORIES: Json = {"categories": [CATEGORY_COUNT], "without": 3}
+MAP_POINT: Json = {"id": IMAGE_ID, "x": 0.31, "y": 0.58, "category": "cups"}
+COLLECTION_MAP: Json = {"model": VERSION, "images": 1204, "points": [MAP_POINT]}
 STATS: Json = {
     "images": 1204,
     "queries": 31,
@@ -149,6 +153,7 @@ JOB: Json = {
 JOB_PAGE: Json = {"jobs": [JOB], "next": None}
 FAILURE: Json = {"name": "hats/broken.png", "code": "broken_image", "detail": "The file is cut off or damaged."}
 
+WHO_AM_I: Json = {"role": "writer", "key_id": "6e1f20a4", "name": "Ada", "keys_needed": True}
 HEALTH: Json = {"status": "ok"}
 CHECK: Json = {"ok": True, "why": None}
 READINESS: Json = {
@@ -186,11 +191,16 @@ EXAMPLES: Mapping[str, Json] = {
     "ModelLinks": MODEL_LINKS,
     "ModelSummary": MODEL,
     "ModelDetails": MODEL_DETAILS,
+    "CategoryCount": CATEGORY_COUNT,
+    "Categories": CATEGORIES,
+    "MapPoint": MAP_POINT,
+    "CollectionMap": COLLECTION_MAP,
     "Stats": STATS,
     "Import": IMPORT,
     "Job": JOB,
     "JobFailure": FAILURE,
     "JobPage": JOB_PAGE,
+    "WhoAmI": WHO_AM_I,
     "Health": HEALTH,
     "Check": CHECK,
     "Readiness": READINESS,

@@ -83,8 +83,16 @@ class FaissIndex:
         with self._lock.reading():
             if not len(self):
                 return np.empty(0, np.int64)
-            rows = rng.choice(len(self), min(count, len(self)), replace=False)
-            return self._all_ids()[rows]
+            return self._all_ids()[self._drawn(count, rng)]
+
+    def sample_rows(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        with self._lock.reading():
+            if not len(self):
+                return np.empty(0, np.int64), np.empty((0, self.embedding_dim), np.float32)
+            drawn = self._drawn(count, rng)
+            return self._all_ids()[drawn], self._all_embeddings()[drawn]
 
     def search(
         self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
@@ -145,6 +153,10 @@ class FaissIndex:
     def _in_float32(self, squared_distance: float) -> float:
         """The greatest value that FAISS may compute for a vector at this exact distance or nearer."""
         return squared_distance * (1 + self._relative_error) + self._underflow
+
+    def _drawn(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """That many rows at random, or all."""
+        return rng.choice(len(self), min(count, len(self)), replace=False)
 
     def _rows_of(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The rows of those of the ids that are there, in the order of rows."""

@@ -7,7 +7,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.records import FeatureBlock, FeatureMatrix, Fields, ImageFilter, NewImage, StoredImage, StoredKeys
+from app.records import (
+    CategoryCounts,
+    FeatureBlock,
+    FeatureMatrix,
+    Fields,
+    ImageFilter,
+    ImageLabel,
+    NewImage,
+    StoredImage,
+    StoredKeys,
+)
 
 __all__ = ["Images"]
 
@@ -36,6 +46,12 @@ class Images(Protocol):
 
     def with_seqs(self, seqs: Sequence[int], where: ImageFilter = ...) -> dict[int, StoredImage]:
         """The images of those seqs; those that are gone, or that the filter holds back, are left out."""
+
+    def labels(self, seqs: Sequence[int]) -> dict[int, ImageLabel]:
+        """The same without a filter, and without metadata, which may be long: cheap for many."""
+
+    def categories(self, limit: int) -> CategoryCounts:
+        """How many images there are of each category; at most `limit` categories, those with most images."""
 
     def matching(self, where: ImageFilter) -> npt.NDArray[np.int64]:
         """The seqs (n,) of the images that the filter lets through, in no order."""

@@ -39,6 +39,11 @@ class VectorIndex(Protocol):
     def sample(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         """Ids of that many drawn at random, in random order, or of all if there are no more; each once."""
 
+    def sample_rows(
+        self, count: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+        """The same ids (n,), with a copy of their embeddings (n, d)."""
+
     def search(
         self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
     ) -> list[Hit]:

@@ -4,10 +4,12 @@ from app.records.access import Anonymous, KeyRecord, Role
 from app.records.feedback import CountingVerdict, FeedbackCall, GivenVerdict, RecordedPairs
 from app.records.images import (
     Box,
+    CategoryCounts,
     FeatureBlock,
     FeatureMatrix,
     Fields,
     ImageFilter,
+    ImageLabel,
     NewImage,
     Picture,
     Pixels,
@@ -24,6 +26,7 @@ __all__ = [
     "Anonymous",
     "BlobName",
     "Box",
+    "CategoryCounts",
     "CountingVerdict",
     "Counts",
     "Erased",
@@ -35,6 +38,7 @@ __all__ = [
     "GivenVerdict",
     "Hit",
     "ImageFilter",
+    "ImageLabel",
     "IndexRows",
     "JobFailure",
     "JobProgress",

@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 __all__ = [
     "Box",
+    "CategoryCounts",
     "FeatureBlock",
     "FeatureMatrix",
     "Fields",
     "ImageFilter",
+    "ImageLabel",
     "NewImage",
     "Picture",
     "Pixels",
@@ -62,6 +64,22 @@ class StoredImage(NewImage):
 
     seq: int
     updated: datetime | None = None  # when category or metadata changed last
+
+
+@dataclass(frozen=True)
+class ImageLabel:
+    """What a picture is called, without the rest."""
+
+    id: str
+    category: str | None
+
+
+@dataclass(frozen=True)
+class CategoryCounts:
+    """How many images there are of each category."""
+
+    images: Mapping[str, int]  # by category, most images first, equals in the order of their code points
+    without: int  # images that have none
 
 
 @dataclass(frozen=True)

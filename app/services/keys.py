@@ -15,7 +15,7 @@ from app.ports import Keys
 from app.records import Anonymous, KeyRecord, Role
 from app.services.fields import check_text
 
-__all__ = ["Caller", "NewKey", "check_role", "check_strangers", "create_key", "identify", "revoke_key"]
+__all__ = ["Caller", "NewKey", "check_role", "check_strangers", "create_key", "identify", "key_is_needed", "revoke_key"]
 
 _RANK: dict[Role, int] = {"reader": 0, "writer": 1, "admin": 2}
 _SECRET_BYTES = 32
@@ -36,6 +36,7 @@ class Caller:
 
     key_id: str | None
     role: Role
+    name: str | None = None  # of the key
 
 
 def create_key(keys: Keys, name: str, role: Role) -> NewKey:
@@ -67,7 +68,7 @@ def identify(keys: Keys, text: str | None, anonymous: Anonymous) -> Caller:
     Raises: Unauthenticated.
     """
     if text is None:
-        if anonymous == "always" or (anonymous == "while_no_key" and not keys.any()):
+        if not key_is_needed(keys, anonymous):
             return Caller(None, "admin")
         raise Unauthenticated("A key is needed here: send it as the header `Authorization: Bearer KEY`.")
     key = keys.with_sha256(_checksum(text)) if _KEY.fullmatch(text) else None
@@ -75,7 +76,12 @@ def identify(keys: Keys, text: str | None, anonymous: Anonymous) -> Caller:
         raise Unauthenticated("That is no key of this service: ask whoever runs it for one.")
     if key.revoked:
         raise Unauthenticated(f"The key {key.id} was revoked: ask whoever runs this service for another one.")
-    return Caller(key.id, key.role)
+    return Caller(key.id, key.role, key.name)
+
+
+def key_is_needed(keys: Keys, anonymous: Anonymous) -> bool:
+    """Whether somebody without a key may do nothing."""
+    return anonymous == "never" or (anonymous == "while_no_key" and keys.any())
 
 
 def check_role(caller: Caller, needed: Role) -> None:

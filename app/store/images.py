@@ -11,7 +11,18 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import UnknownImage, shown
-from app.records import FeatureBlock, FeatureMatrix, Fields, ImageFilter, NewImage, StoredImage, StoredKeys
+from app.records import (
+    CategoryCounts,
+    FeatureBlock,
+    FeatureMatrix,
+    Fields,
+    ImageFilter,
+    ImageLabel,
+    NewImage,
+    StoredImage,
+    StoredKeys,
+)
+from app.store.categories import category_counts, labels_of
 from app.store.database import Database
 from app.store.filters import condition
 from app.store.pairs import delete_pairs_of
@@ -23,6 +34,8 @@ from app.store.rows import (
     features_to_bytes,
     image_from,
     joined,
+    keys_from,
+    sorted_keys,
     stored_bytes,
 )
 from app.store.tables import collection, images, next_features
@@ -73,6 +86,14 @@ class SqlImages:
                 for row in connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(block), wanted))
             }
 
+    def labels(self, seqs: Sequence[int]) -> dict[int, ImageLabel]:
+        with self._database.reading() as connection:
+            return labels_of(connection, seqs)
+
+    def categories(self, limit: int) -> CategoryCounts:
+        with self._database.reading() as connection:
+            return category_counts(connection, limit, is_sqlite=self._database.is_sqlite)
+
     def matching(self, where: ImageFilter) -> npt.NDArray[np.int64]:
         query = select(images.c.seq).where(condition(where, is_sqlite=self._database.is_sqlite))
         with self._database.reading() as connection:
@@ -95,8 +116,8 @@ class SqlImages:
         query = select(images.c.seq, func.substr(images.c.sha256, 1, _FINGERPRINT_DIGITS))
         with self._database.reading() as connection:
             result = connection.execution_options(yield_per=_KEYS_AT_ONCE).execute(query)
-            parts = [_keys(rows) for rows in result.partitions()]
-        return _sorted(parts)
+            parts = [keys_from(rows) for rows in result.partitions()]
+        return sorted_keys(parts)
 
     def seqs_after(self, seq: int) -> npt.NDArray[np.int64]:
         query = select(images.c.seq).where(images.c.seq > seq).order_by(images.c.seq)
@@ -210,19 +231,6 @@ def _require(connection: Connection, image_id: str) -> StoredImage:
     if can_be_stored(image_id) and (image := _one(connection, images.c.id == image_id)):
         return image
     raise _unknown(image_id)
-
-
-def _keys(rows: Sequence[Any]) -> StoredKeys:
-    digits = bytes.fromhex("".join(digits for _, digits in rows))
-    return StoredKeys(np.array([seq for seq, _ in rows], np.int64), np.frombuffer(digits, ">u8").astype(np.uint64))
-
-
-def _sorted(parts: Sequence[StoredKeys]) -> StoredKeys:
-    if not parts:
-        return StoredKeys(np.empty(0, np.int64), np.empty(0, np.uint64))
-    seqs = np.concatenate([part.seqs for part in parts])
-    order = np.argsort(seqs)
-    return StoredKeys(seqs[order], np.concatenate([part.fingerprints for part in parts])[order])
 
 
 def _feature_bytes(connection: Connection) -> int | None:

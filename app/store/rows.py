@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row
 
 from app.errors import StoreUnavailable
-from app.records import FeatureBlock, FeatureMatrix, StoredImage
+from app.records import FeatureBlock, FeatureMatrix, StoredImage, StoredKeys
 
 __all__ = [
     "blocks",
@@ -18,6 +18,8 @@ __all__ = [
     "features_to_bytes",
     "image_from",
     "joined",
+    "keys_from",
+    "sorted_keys",
     "stored_bytes",
 ]
 
@@ -71,6 +73,21 @@ def joined(parts: Iterable[FeatureBlock]) -> FeatureBlock:
     if not full:
         return FeatureBlock(np.empty(0, np.int64), np.empty((0, 0), np.float16))
     return FeatureBlock(np.concatenate([part.seqs for part in full]), np.concatenate([part.features for part in full]))
+
+
+def keys_from(rows: Sequence[Any]) -> StoredKeys:
+    """Rows of seq and the first 16 hexadecimal digits of sha256."""
+    digits = bytes.fromhex("".join(digits for _, digits in rows))
+    return StoredKeys(np.array([seq for seq, _ in rows], np.int64), np.frombuffer(digits, ">u8").astype(np.uint64))
+
+
+def sorted_keys(parts: Sequence[StoredKeys]) -> StoredKeys:
+    """All of them in the order of seq."""
+    if not parts:
+        return StoredKeys(np.empty(0, np.int64), np.empty(0, np.uint64))
+    seqs = np.concatenate([part.seqs for part in parts])
+    order = np.argsort(seqs)
+    return StoredKeys(seqs[order], np.concatenate([part.fingerprints for part in parts])[order])
 
 
 def image_from(row: Row[Any]) -> StoredImage:

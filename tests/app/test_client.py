@@ -107,12 +107,16 @@ def test_many_images_give_a_result_each(client: Samekind, draw: Draw) -> None:
     assert isinstance(error_of(results[1].problem), InvalidRequest)
     assert all(result.image == known for result in results[3:])
     assert client.stats().images == 3
+    assert (client.categories().categories, client.categories().without) == ([], 3)
     assert list(client.add_images([])) == []
 
 
 def test_searches_of_every_kind(client: Samekind, draw: Draw) -> None:
     for seed, category in enumerate(["cups", "cups", "hats", "hats"]):
         client.add_image(draw(seed), id=f"i{seed}", category=category, metadata={"n": seed})
+    assert [(each.name, each.images) for each in client.categories().categories] == [("cups", 2), ("hats", 2)]
+    assert {point.id: point.category for point in client.collection_map().points}["i3"] == "hats"
+    assert len(client.collection_map(limit=1).points) == 1
     answer = client.search(draw(0), k=3)
     assert [answer.k, len(answer.neighbours), answer.neighbours[0].id] == [3, 3, "i0"]
     assert answer.category is not None
@@ -216,6 +220,9 @@ def test_jobs_are_started_watched_and_cancelled(client: Samekind, service: Servi
 def test_keys_and_what_they_may(connect: Connect, service: Service) -> None:
     with connect(service.url, key=service.keys["reader"]) as client:
         assert list(client.images()) == list(client.images())
+        me = client.who_am_i()
+        assert (me.role, me.name, me.keys_needed) == ("reader", "reader", True)
+        assert me.key_id == service.keys["reader"].split("_")[1]
         with pytest.raises(Forbidden):
             list(client.training_set())
     with connect(service.url, key="sk_wrong") as client, pytest.raises(Unauthenticated):

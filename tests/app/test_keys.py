@@ -71,8 +71,8 @@ class TestService:
 
     def test_whoever_shows_it_is_known_until_it_is_revoked(self, repository: Repository) -> None:
         first, second = (create_key(repository.keys, "alice", role) for role in ("reader", "admin"))
-        assert identify(repository.keys, first.text, "never") == Caller(first.record.id, "reader")
-        assert identify(repository.keys, second.text, "never") == Caller(second.record.id, "admin")
+        assert identify(repository.keys, first.text, "never") == Caller(first.record.id, "reader", "alice")
+        assert identify(repository.keys, second.text, "never") == Caller(second.record.id, "admin", "alice")
         revoked, left = revoke_key(repository.keys, first.record.id)
         assert (revoked.id, left) == (first.record.id, 1)
         with pytest.raises(Unauthenticated, match=f"{first.record.id} was revoked"):
@@ -127,7 +127,7 @@ def test_a_backup_knows_the_keys_of_its_time(repository: Repository, database: D
         copy_rows(database, copy)
         restored = SqlRepository(copy)
         assert restored.keys.all() == repository.keys.all()
-        assert identify(restored.keys, good.text, "never") == Caller(good.record.id, "writer")
+        assert identify(restored.keys, good.text, "never") == Caller(good.record.id, "writer", "good")
         with pytest.raises(Unauthenticated, match="revoked"):
             identify(restored.keys, revoked.text, "never")
 

@@ -106,6 +106,19 @@ def test_a_sample_holds_each_id_at_most_once_and_every_id_sometimes(new_index: N
     assert new_index(2, "v1").sample(5, np.random.default_rng(0)).tolist() == []
 
 
+def test_a_sample_of_rows_is_the_sample_with_its_embeddings(new_index: NewIndex) -> None:
+    index = filled(new_index, {id_: np.full(2, id_, np.float32) for id_ in range(0, 60, 3)})
+    index.remove(ids(9))
+    for count in (1, 5, 50):
+        numbers, embeddings = index.sample_rows(count, np.random.default_rng(count))
+        assert numbers.tolist() == index.sample(count, np.random.default_rng(count)).tolist()
+        assert embeddings.tolist() == [[id_, id_] for id_ in numbers]
+    index.remove(numbers)
+    assert embeddings[0, 0] == numbers[0]  # a copy
+    empty, none = index.sample_rows(5, np.random.default_rng(0))
+    assert (empty.shape, none.shape) == ((0,), (0, 2))
+
+
 def test_k_beyond_the_number_of_vectors_gives_all(new_index: NewIndex) -> None:
     index = filled(new_index, {1: np.zeros(2, np.float32), 2: np.ones(2, np.float32)})
     assert len(index.search(np.zeros(2, np.float32), 10)) == 2

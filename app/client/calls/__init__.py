@@ -14,9 +14,9 @@ from app.client.calls.models import (
     ready,
     report,
     rollback,
-    stats,
     upload_model,
 )
+from app.client.calls.overview import categories, collection_map, stats, who_am_i
 from app.client.calls.searches import (
     search,
     search_batch,
@@ -33,7 +33,9 @@ __all__ = [
     "add_image",
     "add_images",
     "cancel_job",
+    "categories",
     "change_image",
+    "collection_map",
     "delete_image",
     "delete_model",
     "feedback",
@@ -66,4 +68,5 @@ __all__ = [
     "training_set",
     "undo_feedback",
     "upload_model",
+    "who_am_i",
 ]

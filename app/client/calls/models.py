@@ -1,7 +1,7 @@
-"""Calls about models, and about the service itself."""
+"""Calls about models, and whether the service is ready."""
 
 from app.client.calls.call import Call, File, bytes_of, file_part, json_of, list_of, nothing_of, path_of, text_of
-from app.contract.answers import Job, ModelDetails, ModelSummary, Readiness, Stats
+from app.contract.answers import Job, ModelDetails, ModelSummary, Readiness
 
 __all__ = [
     "activate",
@@ -13,7 +13,6 @@ __all__ = [
     "ready",
     "report",
     "rollback",
-    "stats",
     "upload_model",
 ]
 
@@ -62,11 +61,6 @@ def put_report(version: str, file: File) -> Call[None]:
 def report(version: str) -> Call[str]:
     """The page about what this model changed. Raises: NotFound if it has none."""
     return Call("GET", path_of("models", version, "report"), text_of)
-
-
-def stats() -> Call[Stats]:
-    """How much there is."""
-    return Call("GET", path_of("stats"), json_of(Stats))
 
 
 def ready() -> Call[Readiness]:

@@ -1,0 +1,44 @@
+"""Answers about the collection as a whole."""
+
+from pydantic import BaseModel, Field
+
+__all__ = ["Categories", "CategoryCount", "CollectionMap", "MapPoint", "Stats"]
+
+
+class CategoryCount(BaseModel):
+    name: str
+    images: int
+
+
+class Categories(BaseModel):
+    categories: list[CategoryCount] = Field(description="Most images first, then by name; at most 10,000.")
+    without: int = Field(description="Images that have no category.")
+
+
+class MapPoint(BaseModel):
+    """An image on a map."""
+
+    id: str
+    x: float = Field(description="0 to 1; the first principal component of the embeddings.")
+    y: float = Field(description="0 to 1; the second, to the same scale.")
+    category: str | None
+
+
+class CollectionMap(BaseModel):
+    """Images placed so that those lie close together that are alike to the model, as far as a plane can show it."""
+
+    model: str = Field(description="Version of the active model, whose embeddings are shown.")
+    images: int = Field(description="How many there are; there may be points for some of them only.")
+    points: list[MapPoint] = Field(description="In random order: the first n are an even sample too.")
+
+
+class Stats(BaseModel):
+    images: int
+    queries: int = Field(description="Uploaded queries that are still kept.")
+    pairs: int = Field(description="Pairs with a verdict that counts.")
+    contradicted: int = Field(description="Of them, those about which people disagree.")
+    new_pairs: int = Field(
+        description="Of them, those with a verdict that is newer than what the newest model made from feedback knows."
+    )
+    model: str | None
+    indexed: int = Field(description="Images that the active model's index holds.")
