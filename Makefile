@@ -8,12 +8,13 @@ INSTALLED := .venv/.installed
 # Features that were extracted once, shared by the demo and the tests.
 export TRAINER_CACHE ?= $(CURDIR)/.cache
 
-.PHONY: help install demo test check format
+.PHONY: help install demo test browser check format
 
 help:
 	@echo "make demo                   collection, trained model and running service from nothing"
 	@echo "make demo IMAGES=/a/folder  the same with your own class folders"
 	@echo "make test                   check and all tests"
+	@echo "make browser                a Chromium for the tests of the page, if there is none"
 	@echo "make check                  format, lint and types"
 	@echo "make format                 put the code in order"
 
@@ -29,9 +30,13 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)") $(if $(PORT),--port $(PORT))
 
-# A file's tests stay together: they share what is expensive to make.
-test: check
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+# A file's tests stay together: they share what is expensive to make. Three processes on two cores, as they often wait for
+# services and browsers that they start.
+test: check browser
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+
+browser: $(INSTALLED)
+	$(BIN)/python -m benchmarks.chromium
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .

@@ -5,7 +5,20 @@ from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
 
-from app.api import batches, feedback, health, images, jobs, models, reference, search, suggestions, training
+from app.api import (
+    batches,
+    feedback,
+    health,
+    images,
+    jobs,
+    models,
+    overview,
+    page,
+    reference,
+    search,
+    suggestions,
+    training,
+)
 from app.api.access import Access
 from app.api.admission import Places
 from app.api.cors import Cors
@@ -29,6 +42,9 @@ from embedding import __version__
 
 __all__ = ["create_app"]
 
+# In the order in which OpenAPI shows them.
+_ROUTES = (images, batches, search, suggestions, feedback, overview, models, jobs, training, health, reference, page)
+
 
 def create_app(settings: Settings) -> FastAPI:
     """The ASGI application. Its lifespan opens the collection, which may raise AppError or EmbeddingError."""
@@ -48,7 +64,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.is_stopping = lambda: False  # whoever runs the application may know better
     app.state.measures = PrometheusMeasures()
     app.state.access = Access(settings.anonymous, settings.requests_per_minute, settings.concurrent_requests)
-    for routes in (images, batches, search, suggestions, feedback, models, jobs, training, health, reference):
+    for routes in _ROUTES:
         app.include_router(routes.router)
     describe_search(app, settings.max_k)
     show_examples(app)
