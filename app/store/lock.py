@@ -2,13 +2,14 @@
 
 import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 from filelock import FileLock, Timeout
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app.errors import CannotStart, DataFolderInUse
 from app.store.database import ADVISORY, Database
@@ -20,6 +21,7 @@ _log = logging.getLogger(__name__)
 
 _OWNER, _FILES = 2, 3  # second keys of advisory locks; see `database.ADVISORY`
 _WAIT_FOR_DELETION_S = 60  # as long as a sweep may hold it
+_WAIT_FOR_NOTICE_S, _PAUSE_S = 3.0, 0.05
 
 _HOLDER = text(
     "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted "
@@ -149,10 +151,20 @@ def _owning_on_server(database: Database) -> Iterator[None]:
     """Hold an advisory lock for as long as one connection lives. `Database.claim` covers its loss."""
     with database.outside_transactions() as connection:
         key = {"ours": ADVISORY, "owner": _OWNER}
-        if not connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :owner)"), key):
+        if not _locked(connection, key):
             holder = connection.scalar(_HOLDER, key) or "another process"
             raise _in_use(f"database {database.engine.url.render_as_string()}", str(holder).removeprefix("samekind "))
         yield  # the connection ends with the pool, and the lock with the connection
+
+
+def _locked(connection: Connection, key: Mapping[str, int]) -> bool:
+    """A server takes a moment to notice that an owner was killed, longer where it has much to do."""
+    deadline = time.monotonic() + _WAIT_FOR_NOTICE_S
+    while not connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :owner)"), key):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
 
 
 def _in_use(what: str, by_whom: str) -> DataFolderInUse:

@@ -3,6 +3,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba import njit
 
 from embedding.compiled import compiled
 from embedding.eight import EIGHT, load, spread, store, total
@@ -62,6 +63,9 @@ def test_only_the_named_row_is_written() -> None:
 def test_it_is_vector_code() -> None:
     """One division for eight numbers, not eight divisions."""
     left = np.ones((1, EIGHT), np.float32)
-    every_operation(left, left, np.float32(1), np.empty((6, EIGHT), np.float32))
-    llvm = "".join(cast(Any, every_operation).inspect_llvm().values())
+    compiled_now = njit(error_model="numpy")(
+        cast(Any, every_operation).py_func
+    )  # from the cache it cannot be inspected
+    compiled_now(left, left, np.float32(1), np.empty((6, EIGHT), np.float32))
+    llvm = "".join(compiled_now.inspect_llvm().values())
     assert f"<{EIGHT} x float>" in llvm
