@@ -9,8 +9,6 @@ __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
 
-_FILES = page_files()
-
 # Whatever a name or a file holds, a browser runs only our scripts and speaks only to this service. Trusted Types: no
 # text becomes markup at all.
 _POLICY = (
@@ -31,7 +29,7 @@ async def index(request: Request) -> Response:
 @router.get("/page/{path:path}")
 async def file(request: Request, path: str) -> Response:
     """A part of it."""
-    found = _FILES.get(path)
+    found = page_files().get(path)
     if found is None:
         raise HTTPException(404)
     if kept(request, found.sha256):

@@ -6,6 +6,7 @@ core/ is what every view needs, components/ what several views show, views/ one 
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 __all__ = ["PageFile", "page_files"]
@@ -25,8 +26,9 @@ class PageFile:
     sha256: str
 
 
+@cache
 def page_files() -> Mapping[str, PageFile]:
-    """By path within this folder, such as `core/dom.js`."""
+    """By path within this folder, such as `core/dom.js`. They are read once, when they are first asked for."""
     folder = Path(__file__).parent
     paths = sorted(path for path in folder.rglob("*") if path.suffix in _MEDIA_TYPES)
     return {path.relative_to(folder).as_posix(): _read(path) for path in paths}

@@ -6,7 +6,6 @@ Nothing in it is anybody's: the collection is the one that `make demo` draws.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +17,7 @@ from app.client import Samekind, Upload
 from benchmarks.chromium import chromium, flags
 from benchmarks.service import serving
 from demo.drawing import draw_collection
+from tests.page.conftest import run
 from tests.page.steps import results
 from trainer.dataset import read_source
 
@@ -33,15 +33,11 @@ def main(target: Path) -> int:
         folder = Path(name)
         draw_collection(folder / "images", images_per_category=20)
         train = ("train", folder / "images", "--out", folder / "run", "--method", "nml-deep", "--test-fraction", 0.25)
-        _run("trainer", *train)
+        run("trainer", *train)
         with serving(folder, "--model", str(folder / "run" / "model.safetensors")) as (url, _):
             query = _add_all_but_one(url, folder / "images")
             _combined([_taken(url, query, scheme) for scheme in ("light", "dark")]).save(target, optimize=True)
     return 0
-
-
-def _run(program: str, *arguments: object) -> None:
-    subprocess.run([sys.executable, "-m", program, *map(str, arguments)], check=True)
 
 
 def _add_all_but_one(url: str, images: Path) -> Path:

@@ -63,9 +63,7 @@ def pair_discriminant(
     roots = np.sqrt(histograms)
     known = _Known.of(roots, labels, seed)
     weights = np.ones(len(pairs))
-    directions = (
-        former if former is not None else known.directions(known.scatter, np.zeros_like(known.scatter), d)
-    )  # PCA
+    directions = known.principal(d) if former is None else former
     for _ in range(_ROUNDS + 1):
         within, count = known.within(directions)
         similar, similar_count = _scatter_of(roots, pairs, weights * pairs.similar)
@@ -120,6 +118,10 @@ class _Known:
         neighbours, _ = _scatter_of(self.near, pairs, np.ones(len(pairs)))
         weight = self.labelled + _PRIOR
         return (self.labelled * self.by_label + _PRIOR * neighbours) / weight, weight
+
+    def principal(self, d: int) -> Wide:
+        """Directions (D, d) of PCA."""
+        return self.directions(self.scatter, np.zeros_like(self.scatter), d)
 
     def directions(self, wanted: Wide, unwanted: Wide, d: int, former: Wide | None = None) -> Wide:
         """(D, d), the most important first."""

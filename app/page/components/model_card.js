@@ -1,5 +1,6 @@
 // One version of the model: what it is, what it changed, and what can be done with it.
 
+import { fromHere } from "../core/addresses.js";
 import { at, blob, get, hasKey, post, remove } from "../core/api.js";
 import { agreed } from "../core/dialogs.js";
 import { h, foreign, replace } from "../core/dom.js";
@@ -104,8 +105,7 @@ function fileLink(label, path, name, version, attributes = {}) {
   const description = `${label} ${version}`;
   if (!hasKey()) {
     const place = attributes.download ? {} : { target: "_blank", rel: "noopener" };
-    const href = path.replace(/^\//, "");
-    return h("a", { class: "button", href, "aria-label": description, ...attributes, ...place }, label);
+    return h("a", { class: "button", href: fromHere(path), "aria-label": description, ...attributes, ...place }, label);
   }
   const click = () => blob(path).then((content) => save(content, name)).catch(tell);
   return h("button", { type: "button", "aria-label": description, on: { click } }, label);

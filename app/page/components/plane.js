@@ -34,7 +34,7 @@ export class Plane {
     this.#drawn = points.toSorted((one, two) => (one.colour >= 0) - (two.colour >= 0)); // colours over grey
     this.#brush = new Brush(this.#context, palette);
     this.#box = boxOf(points);
-    this.view = { x: view.x ?? this.#box.x, y: view.y ?? this.#box.y, zoom: view.zoom };
+    this.view = { x: view.x ?? this.#box.x, y: view.y ?? this.#box.y, zoom: bounded(view.zoom) };
     this.#onPoint = onPoint;
     this.#onOpen = onOpen;
     this.#onMove = onMove;
@@ -69,7 +69,7 @@ export class Plane {
   /** About a place on the canvas, which stays where it is; by default its middle. */
   zoom(factor, [left, top] = [this.#width / 2, this.#height / 2]) {
     const [x, y] = this.#placeAt(left, top);
-    const zoom = Math.min(MAX_ZOOM, Math.max(1, this.view.zoom * factor));
+    const zoom = bounded(this.view.zoom * factor);
     const scale = this.#scale(zoom);
     this.#look({ x: x - (left - this.#width / 2) / scale, y: y - (top - this.#height / 2) / scale, zoom });
   }
@@ -192,16 +192,16 @@ export class Plane {
     const offsetY = this.#height / 2 - this.view.y * scale;
     const at = ({ x, y }) => [x * scale + offsetX, y * scale + offsetY];
     this.#drawDots(scale, offsetX, offsetY);
-    for (const point of this.#visiblePictures()) {
+    const pictures = this.#visiblePictures();
+    for (const point of pictures) {
       const bitmap = this.#thumbnails.get(point.id);
       if (bitmap) this.#brush.picture(bitmap, point.colour, at(point), this.#pictureSize());
     }
-    if (this.meant) this.#drawRing(at(this.meant));
+    if (this.meant) this.#drawRing(at(this.meant), pictures.includes(this.meant));
   }
 
-  #drawRing(place) {
-    const isPicture = this.#visiblePictures().includes(this.meant) && this.#thumbnails.get(this.meant.id);
-    if (isPicture) this.#brush.frame(place, this.#pictureSize() / 2 + 4);
+  #drawRing(place, hasRoom) {
+    if (hasRoom && this.#thumbnails.get(this.meant.id)) this.#brush.frame(place, this.#pictureSize() / 2 + 4);
     else this.#brush.ring(place, this.#radius() + 4);
   }
 
@@ -227,6 +227,10 @@ export class Plane {
     const few = this.#points.length > 3000 ? 2.5 : 4;
     return few + Math.min(3, Math.round(Math.log2(this.view.zoom)) / 2);
   }
+}
+
+function bounded(zoom) {
+  return Math.min(MAX_ZOOM, Math.max(1, zoom));
 }
 
 /** {x, y, width, height} of all points: the middle and the extent, which is never nothing. */

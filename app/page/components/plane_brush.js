@@ -1,6 +1,6 @@
 // How a point looks: a dot, a picture, and the ring around the one that is meant. In the page's colours, light or dark.
 
-const GREY = { light: "#6b7076", dark: "#a7abb0" }; // of a point without a colour
+export const GREY = { light: "#6b7076", dark: "#a7abb0" }; // of a point without a colour
 const GROUND = { light: "#f0eeea", dark: "#101213" };
 const FRAME = 2; // pixels around a picture
 

@@ -19,6 +19,11 @@ export function queryText(parameters) {
   return new URLSearchParams(given).toString();
 }
 
+/** A path of the service, as seen from the page: both may be served below another path. */
+export function fromHere(path) {
+  return path.replace(/^\//, "");
+}
+
 export function go(view, parameters) {
   location.hash = to(view, parameters);
 }

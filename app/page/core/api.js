@@ -1,5 +1,6 @@
 // Calls of the HTTP API. A refusal becomes an ApiError with the problem document's words.
 
+import { fromHere } from "./addresses.js";
 import { ofBrowser, ofTab } from "./storage.js";
 
 const KEY = "samekind.key";
@@ -87,9 +88,8 @@ async function fetched(method, path, body, signal) {
   const isForm = body instanceof FormData;
   if (body !== undefined && !isForm) headers["Content-Type"] = "application/json";
   try {
-    // Relative: the service may be served under a path. `omit`: a key is all that counts.
-    const url = new URL(path.replace(/^\//, ""), document.baseURI);
-    return await fetch(url, {
+    // `omit`: a key is all that counts.
+    return await fetch(fromHere(path), {
       method, headers, signal, credentials: "omit", body: body === undefined || isForm ? body : JSON.stringify(body),
     });
   } catch (error) {

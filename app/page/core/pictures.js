@@ -1,6 +1,7 @@
 // Pictures of the collection as <img>. With a key they cannot be loaded by address, so they are fetched when they come
 // near the screen.
 
+import { fromHere } from "./addresses.js";
 import { blob, hasKey } from "./api.js";
 import { cut, h } from "./dom.js";
 
@@ -27,7 +28,7 @@ export function picture(links, alt, { whole = false, ...attributes } = {}) {
     near.observe(image);
   } else {
     image.loading = "lazy";
-    image.src = relative(path);
+    image.src = fromHere(path);
     image.addEventListener("error", () => broken(image));
   }
   return image;
@@ -73,8 +74,4 @@ function show(image, content) {
 
 function broken(image) {
   image.classList.add("broken");
-}
-
-function relative(path) {
-  return path.replace(/^\//, "");
 }

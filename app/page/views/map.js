@@ -7,6 +7,7 @@ import { nameOf, picture } from "../core/pictures.js";
 import { tell } from "../core/notices.js";
 import { empty } from "../components/empty.js";
 import { Plane } from "../components/plane.js";
+import { GREY } from "../components/plane_brush.js";
 
 export const title = "Map";
 
@@ -46,7 +47,7 @@ function nothing() {
 }
 
 function drawn(stage, tools, { points, images }, parameters, signal) {
-  const categories = counted(points);
+  const categories = categoriesOf(points);
   const chosen = new Set(parameters.getAll("category"));
   const canvas = h("canvas", {
     tabindex: 0, role: "application", "aria-label": "Map of the collection", "aria-describedby": "map-help",
@@ -83,11 +84,11 @@ function viewOf(parameters) {
     const value = Number.parseFloat(parameters.get(name));
     return Number.isFinite(value) ? value : otherwise;
   };
-  return { x: number("x", null), y: number("y", null), zoom: Math.min(400, Math.max(1, number("zoom", 1))) };
+  return { x: number("x", null), y: number("y", null), zoom: number("zoom", 1) };
 }
 
 /** [{name, count}], the largest first; the name "" stands for none. */
-function counted(points) {
+function categoriesOf(points) {
   const counts = new Map();
   for (const { category } of points) counts.set(category ?? "", (counts.get(category ?? "") ?? 0) + 1);
   const sorted = [...counts].map(([name, count]) => ({ name, count }))
@@ -105,6 +106,10 @@ function colour(index) {
   const hue = (25 + index * 137.508) % 360;
   const step = index % 3;
   return { light: `oklch(${0.5 + 0.06 * step} 0.15 ${hue})`, dark: `oklch(${0.72 + 0.06 * step} 0.13 ${hue})` };
+}
+
+function asCss({ light, dark }) {
+  return `light-dark(${light}, ${dark})`;
 }
 
 function controls(plane) {
@@ -193,8 +198,7 @@ function browseLink(category) {
 }
 
 function legendButton(name, count, index, toggle) {
-  const { light, dark } = colour(index);
-  const background = name && index < COLOURS ? `light-dark(${light}, ${dark})` : "light-dark(#6b7076, #a7abb0)";
+  const background = name && index < COLOURS ? asCss(colour(index)) : asCss(GREY);
   return h("button", { type: "button", "aria-pressed": "false", on: { click: () => toggle(name) } },
     h("span", { class: "swatch", style: { background } }),
     name ? foreign(name, 40) : "No category",
