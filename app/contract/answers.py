@@ -6,10 +6,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.contract.models import CategoryChange, Comparison, MeasureChange, ModelDetails, ModelLinks, ModelSummary
-from app.contract.overview import Categories, CategoryCount, CollectionMap, MapPoint, Stats
+from app.contract.overview import Approximation, Categories, CategoryCount, CollectionMap, MapPoint, Stats
 from app.contract.service import Check, Health, Readiness, WhoAmI
 
 __all__ = [
+    "Approximation",
     "BatchAnswer",
     "BatchItem",
     "Categories",

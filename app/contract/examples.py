@@ -126,6 +126,7 @@ CATEGORY_COUNT: Json = {"name": "cups", "images": 640}
 CATEGORIES: Json = {"categories": [CATEGORY_COUNT], "without": 3}
 MAP_POINT: Json = {"id": IMAGE_ID, "x": 0.31, "y": 0.58, "category": "cups"}
 COLLECTION_MAP: Json = {"model": VERSION, "images": 1204, "points": [MAP_POINT]}
+APPROXIMATION: Json = {"lists": 4000, "probed": 31, "recall": 0.9952}
 STATS: Json = {
     "images": 1204,
     "queries": 31,
@@ -134,6 +135,7 @@ STATS: Json = {
     "new_pairs": 60,
     "model": VERSION,
     "indexed": 1204,
+    "approximation": APPROXIMATION,
 }
 
 ACTIVATION: Json = {"force": False}
@@ -194,6 +196,7 @@ EXAMPLES: Mapping[str, Json] = {
     "CategoryCount": CATEGORY_COUNT,
     "Categories": CATEGORIES,
     "MapPoint": MAP_POINT,
+    "Approximation": APPROXIMATION,
     "CollectionMap": COLLECTION_MAP,
     "Stats": STATS,
     "Import": IMPORT,

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-__all__ = ["Categories", "CategoryCount", "CollectionMap", "MapPoint", "Stats"]
+__all__ = ["Approximation", "Categories", "CategoryCount", "CollectionMap", "MapPoint", "Stats"]
 
 
 class CategoryCount(BaseModel):
@@ -32,6 +32,12 @@ class CollectionMap(BaseModel):
     points: list[MapPoint] = Field(description="In random order: the first n are an even sample too.")
 
 
+class Approximation(BaseModel):
+    lists: int = Field(description="That the images are divided into, each with those of one neighbourhood.")
+    probed: int = Field(description="Lists that a search looks at, the nearest first.")
+    recall: float = Field(description="Share of the ten nearest that it finds, as measured on images of the index.")
+
+
 class Stats(BaseModel):
     images: int
     queries: int = Field(description="Uploaded queries that are still kept.")
@@ -42,3 +48,6 @@ class Stats(BaseModel):
     )
     model: str | None
     indexed: int = Field(description="Images that the active model's index holds.")
+    approximation: Approximation | None = Field(
+        None, description="How searches without a filter are approximated; null: they are exact."
+    )

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.records import (
+    Approximation,
     Hit,
     IndexRows,
     NearDuplicate,
@@ -16,7 +17,10 @@ __all__ = ["NewIndex", "Snapshots", "VectorIndex"]
 
 
 class VectorIndex(Protocol):
-    """Exact nearest neighbours among embeddings of one model. It is derived: the database can always rebuild it."""
+    """Nearest neighbours among embeddings of one model. It is derived: the database can always rebuild it.
+
+    Searches are exact, unless `approximation` says otherwise.
+    """
 
     @property
     def model_version(self) -> str:
@@ -32,6 +36,16 @@ class VectorIndex(Protocol):
 
     def remove(self, ids: npt.NDArray[np.int64]) -> int:
         """Forget those ids; returns how many of them were there."""
+
+    def arrange(self) -> None:
+        """Order what was added so that searches are fast, where that is worth it.
+
+        May take minutes. Meanwhile searches and changes go on as before; none waits longer than for a change.
+        """
+
+    @property
+    def approximation(self) -> Approximation | None:
+        """How searches among all are approximated; None: they are exact."""
 
     def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """A copy of its ids (n,) and embeddings (n, d)."""
@@ -51,6 +65,7 @@ class VectorIndex(Protocol):
 
         among: only these ids (n,), as far as they are there; None for all.
 
+        Where there is an `approximation`, a search among all may miss a few of them; among some it never does.
         Distances are sum_t (x_t - y_t)^2 in float64, so that a picture is at exactly 0.0 from its copy. Fewer than k
         only if there are fewer to search among.
         """

@@ -17,13 +17,14 @@ from app.records.images import (
     StoredImage,
     StoredKeys,
 )
-from app.records.index import Hit, IndexRows, NearDuplicate
+from app.records.index import Approximation, Hit, IndexRows, NearDuplicate
 from app.records.jobs import JobFailure, JobProgress, JobRecord, JobState
 from app.records.learning import Counts, Erased, Extent, ModelRecord, QueryFeatures, QueryRecord
 from app.records.places import BlobName, Places
 
 __all__ = [
     "Anonymous",
+    "Approximation",
     "BlobName",
     "Box",
     "CategoryCounts",

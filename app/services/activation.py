@@ -129,6 +129,8 @@ def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_s
     if from_snapshot:
         fill(collection.repository, collection.snapshots, active)
     last = _looked(collection, active, watcher).last
+    if collection.active:  # at a start there is none that answers meanwhile: housekeeping arranges the index then
+        active.index.arrange()
     with collection.change:
         if len(collection.deleted) == collection.deleted.maxlen:  # it may have forgotten some
             bring_up(collection.repository, active, watcher.indexed)

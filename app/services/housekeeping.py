@@ -48,6 +48,7 @@ def keep_house(collection: Collection, started: float, stopped: Callable[[], boo
         reconcile(collection, collection.active)
         # There is one, of one model: its former content may be of a model that is gone, or of images that are.
         save_snapshot(collection)
+        collection.active.index.arrange()
     collection.repository.forget_deleted()
 
 

@@ -62,6 +62,7 @@ class _TakingOver:
         features.keep_only(self._extractor.backbone.key)
         with Gathering(collection, self._extractor, self._watcher) as gathering:
             last = self._looked(gathering)
+            self._active.index.arrange()
             with collection.change:
                 count = gathering.extract_missing()
                 _check_whole(gathering)

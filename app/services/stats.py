@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.records import Counts
+from app.records import Approximation, Counts
 from app.services.collection import Collection
 
 __all__ = ["Stats", "stats"]
@@ -17,6 +17,7 @@ class Stats:
     counts: Counts
     contradicted: int  # pairs about which people disagree
     new_pairs: int  # with a verdict that the newest model made from feedback did not know
+    approximation: Approximation | None  # of searches by the active model
 
 
 def stats(collection: Collection) -> Stats:
@@ -24,7 +25,9 @@ def stats(collection: Collection) -> Stats:
     repository = collection.repository
     known = (_last_pair(model.manifest) for model in repository.models.all())  # the newest model first
     last_pair = next((last for last in known if last is not None), 0)
-    return Stats(repository.counts(), repository.pairs.contradicted(), repository.pairs.newer_than(last_pair))
+    contradicted, new_pairs = repository.pairs.contradicted(), repository.pairs.newer_than(last_pair)
+    active = collection.active
+    return Stats(repository.counts(), contradicted, new_pairs, active.index.approximation if active else None)
 
 
 def _last_pair(manifest: Mapping[str, Any]) -> int | None:

