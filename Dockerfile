@@ -16,7 +16,7 @@ FROM python:3.11-slim
 RUN useradd --uid 10001 --create-home samekind && install -d -o samekind /data
 COPY --from=build /venv /venv
 # Compiled kernels go where a read-only root file system with a writable /tmp lets them.
-ENV PATH=/venv/bin:$PATH NUMBA_CACHE_DIR=/tmp/numba SAMEKIND_DATA_DIR=/data
+ENV PATH=/venv/bin:$PATH NUMBA_CACHE_DIR=/tmp/numba SAMEKIND_DATA_DIR=/data SAMEKIND_CACHE_DIR=/data/cache
 USER samekind
 VOLUME /data
 EXPOSE 8000

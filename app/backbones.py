@@ -9,6 +9,7 @@ from app.extractor import BackboneExtractor, make_extractor
 from app.ports import Measures
 from embedding.backbone import Backbone, load_backbone
 from embedding.backbone_identity import BackboneIdentity
+from embedding.engine import EngineOptions
 from embedding.errors import BackboneUnavailable
 from embedding.image import ImageLimits
 
@@ -23,7 +24,7 @@ class LocalBackbones:
     default: str
     weights: Path | None
     allow_download: bool
-    device: str
+    engine: EngineOptions
     limits: ImageLimits
     measures: Measures
 
@@ -80,7 +81,7 @@ class LocalBackbones:
         return sorted(path for path in (self.weights or Path()).iterdir() if path.name.startswith(stem))
 
     def _loaded(self, name: str, weights: Path | None) -> Backbone:
-        return load_backbone(name, weights=weights, allow_download=self.allow_download, device=self.device)
+        return load_backbone(name, weights=weights, allow_download=self.allow_download, engine=self.engine)
 
 
 def _file_stem(name: str) -> str:

@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import BoundedSemaphore
 
 from PIL import Image
@@ -12,7 +13,9 @@ from PIL import Image
 from app.records import Box, FeatureMatrix, Picture
 from embedding.backbone import Backbone
 from embedding.backbone_identity import BackboneIdentity
-from embedding.image import ImageLimits, decode_image
+from embedding.image import ImageLimits
+from embedding.network_input import network_input
+from embedding.reduction import PixelBox
 
 __all__ = ["BackboneExtractor", "make_extractor"]
 
@@ -50,10 +53,8 @@ class BackboneExtractor:
 
     def decode(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
         with self._room:
-            image = decode_image(data, self._limits)
-            part = image if crop is None else _cropped(image, crop)
-            pixels, (width, height) = self._backbone.preprocess(part), image.size
-            return Picture(pixels, width, height, _thumbnail(image) if thumbnail else None)
+            pixels, decoded = network_input(data, self.backbone.preprocessing, partial(_in_pixels, crop), self._limits)
+            return Picture(pixels, decoded.width, decoded.height, _thumbnail(decoded.image) if thumbnail else None)
 
     def features(self, pictures: Sequence[Picture]) -> FeatureMatrix:
         pixels = [picture.pixels for picture in pictures]
@@ -77,17 +78,19 @@ def make_extractor(backbone: Backbone, limits: ImageLimits) -> BackboneExtractor
     return extractor
 
 
-def _cropped(image: Image.Image, box: Box) -> Image.Image:
-    """The pixels that the box touches, one at least."""
-    width, height = image.size
+def _in_pixels(box: Box | None, width: int, height: int) -> PixelBox:
+    """The pixels that the box touches, one at least; all without a box."""
+    if box is None:
+        return 0, 0, width, height
     left, top = min(int(box.left * width), width - 1), min(int(box.top * height), height - 1)
     right, bottom = math.ceil(box.right * width), math.ceil(box.bottom * height)
-    return image.crop((left, top, max(right, left + 1), max(bottom, top + 1)))
+    return left, top, max(right, left + 1), max(bottom, top + 1)
 
 
 def _thumbnail(image: Image.Image) -> bytes:
     """A JPEG of at most 320 x 320 pixels; a smaller picture keeps its size. Shrinks the picture itself."""
-    image.thumbnail((_THUMBNAIL_SIDE, _THUMBNAIL_SIDE), reducing_gap=2.0)
+    # Half the time of the bicubic default, and as sharp to the eye.
+    image.thumbnail((_THUMBNAIL_SIDE, _THUMBNAIL_SIDE), Image.Resampling.HAMMING, reducing_gap=2.0)
     file = io.BytesIO()
     image.save(file, "JPEG", quality=_THUMBNAIL_QUALITY, comment=b"")  # Pillow would copy the original's
     return file.getvalue()

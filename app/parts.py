@@ -5,17 +5,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from app.backbones import LocalBackbones
 from app.errors import DataFolderInUse
 from app.fetching import AllowListFetcher, NoFetcher
 from app.index.faiss_index import FaissIndex
+from app.index.ivf_index import IvfIndex
 from app.index.snapshot import FileSnapshots
 from app.metrics import Unmeasured
 from app.operations.check import Finding, Subject, check
 from app.operations.repairing import repairs_of
-from app.ports import Fetcher, Measures, Repository
+from app.ports import Fetcher, Measures, NewIndex, Repository
 from app.services.activation import activate, model_to_start_with
 from app.services.collection import ActiveModel, Collection
 from app.services.duplicates import near_duplicates
@@ -26,7 +28,9 @@ from app.services.keys import check_strangers
 from app.settings import Settings
 from app.store.opened import open_store, own_store
 from embedding.backbone import Backbone
+from embedding.engine import EngineOptions
 from embedding.image import ImageLimits
+from embedding.kept_network import NETWORKS, user_cache_folder
 from embedding.model_file import Model
 from embedding.process import use_threads
 
@@ -60,7 +64,7 @@ def open_collection(
             backbones=backbones,
             fetcher=_fetcher(settings),
             measures=measures,
-            new_index=FaissIndex,
+            new_index=_new_index(settings),
             snapshots=FileSnapshots(settings.snapshot),
             max_k=settings.max_k,
             query_retention=timedelta(seconds=settings.query_retention_s),
@@ -134,10 +138,17 @@ def _fetcher(settings: Settings) -> Fetcher:
     return AllowListFetcher(hosts, settings.max_upload_bytes) if hosts else NoFetcher()
 
 
+def _new_index(settings: Settings) -> NewIndex:
+    count = settings.approximate_from
+    return partial(IvfIndex, approximate_from=count) if count else FaissIndex
+
+
 def _backbones(settings: Settings, measures: Measures) -> LocalBackbones:
     limits = ImageLimits(settings.max_upload_bytes, settings.max_pixels)
+    cache = (settings.cache_dir or user_cache_folder()).absolute() / NETWORKS
+    engine = EngineOptions(settings.engine, settings.device, settings.precision, cache)
     return LocalBackbones(
-        settings.backbone, settings.backbone_weights, settings.allow_download, settings.device, limits, measures
+        settings.backbone, settings.backbone_weights, settings.allow_download, engine, limits, measures
     )
 
 

@@ -57,6 +57,18 @@ class Settings(BaseSettings):
         description="Weights file of that backbone, or a folder of such files; unset: their usual places.",
     )
     device: str = Field("auto", description="Where the backbone runs: auto, cpu, cuda, mps.")
+    engine: Literal["auto", "torch", "openvino"] = Field(
+        "auto", description="What runs the backbone: auto (OpenVINO on a CPU, torch elsewhere), torch or openvino."
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="Of the backbone's arithmetic; bfloat16 is about twice as fast where the processor has it, and a "
+        "little less exact.",
+    )
+    cache_dir: Path | None = Field(
+        None,
+        description="Folder of what a start would otherwise prepare anew; unset: samekind in the user's cache folder.",
+    )
     allow_download: bool = Field(False, description="Whether missing weights may be fetched from the internet.")
     allow_anonymous: bool = Field(
         False, description="Whether anyone who reaches the port may do everything without a key."
@@ -125,6 +137,13 @@ class Settings(BaseSettings):
         ge=1,
         le=1000,
         description="How many of the newest models are kept, beside the active one and the one before it.",
+    )
+    # Below 100,000 the exact search takes a millisecond.
+    approximate_from: int = Field(
+        0,
+        ge=0,
+        description="From how many images on searches without a filter may miss one of a hundred neighbours, to be "
+        "faster; 0: they are always exact.",
     )
     log_format: Literal["text", "json"] = Field("text", description="How log lines look: text for people, or json.")
     threads: int = Field(0, ge=0, le=256, description="CPU threads for feature extraction; 0: all cores.")

@@ -4,6 +4,7 @@ The same decoder serves training and serving; `DECODER` names its version and is
 features, because another decoder makes other features of the same bytes.
 """
 
+import contextlib
 import io
 from dataclasses import dataclass
 from typing import Any
@@ -15,18 +16,23 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from embedding.decode_cost import check_decode_cost
 from embedding.errors import BadImage, BrokenImage, ImageTooLarge, UnsupportedImage
+from embedding.reduction import Decoded, Resolution, reduction
 from embedding.signature import claimed_format
 
-__all__ = ["DECODER", "FILE_SUFFIXES", "SUPPORTED_FORMATS", "ImageLimits", "decode_image"]
+__all__ = ["DECODER", "FILE_SUFFIXES", "SUPPORTED_FORMATS", "ImageLimits", "decode_image", "decode_reduced"]
 
 Image.init()  # registers all of Pillow's decoders now, not within the first request
 pi_heif.register_heif_opener()
 
-DECODER = "samekind-1"
+DECODER = "samekind-2"
 
 # Pillow's names; its JPEG covers MPO, the JPEG with a second picture behind it that many phones write. Formats that run
 # code or call other programs (EPS, WMF) and the dozens of rare ones stay shut: each open decoder is attack surface.
 SUPPORTED_FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "TIFF", "BMP", "AVIF", "HEIF")
+
+_REDUCIBLE = ("JPEG", "MPO")  # Pillow's names of what libjpeg reads
+# EXIF orientations that exchange width and height; whose rows begin at the right; whose columns begin at the bottom
+_LYING, _FROM_THE_RIGHT, _FROM_BELOW = (5, 6, 7, 8), (2, 3, 6, 7), (3, 4, 7, 8)
 
 # File names only decide what is listed in a folder; what a file really is, the decoder finds out from its bytes.
 FILE_SUFFIXES = frozenset(
@@ -54,6 +60,38 @@ def decode_image(data: bytes, limits: ImageLimits = ImageLimits()) -> Image.Imag
     Raises: UnsupportedImage (empty, no image, another format), BrokenImage (truncated, damaged),
     ImageTooLarge (over a limit; the pixel limit is checked on the header, before memory is spent).
     """
+    return _loaded(_checked(data, limits))
+
+
+def decode_reduced(data: bytes, resolution: Resolution, limits: ImageLimits = ImageLimits()) -> Decoded:
+    """As `decode_image`, a large JPEG at 1/2, 1/4 or 1/8 of its size if that still is twice what is needed.
+
+    resolution: asked for a JPEG of that size, upright, before its pixels are decoded; what it raises is passed on.
+    How far that moves pixels and features is said, and bounded, in `embedding.reduction`.
+    """
+    image = _checked(data, limits)
+    if image.format not in _REDUCIBLE:
+        whole = _loaded(image)
+        return Decoded(whole, *whole.size)
+    orientation = _orientation(image)
+    width, height = image.size[::-1] if orientation in _LYING else image.size
+    factor = _reduce(image, reduction(width, height, resolution(width, height)))
+    small = _loaded(image)
+    left = small.width - width / factor if orientation in _FROM_THE_RIGHT else 0.0
+    top = small.height - height / factor if orientation in _FROM_BELOW else 0.0
+    return Decoded(small, width, height, factor, left, top)
+
+
+def _reduce(image: Image.Image, factor: int) -> int:
+    """Tell the decoder, before it begins; returns by how much it will divide the sides, rounding up."""
+    width, height = image.size
+    if factor > 1:
+        image.draft(None, (width // factor, height // factor))  # the least size that will do
+    return round(width / image.width)
+
+
+def _checked(data: bytes, limits: ImageLimits) -> Image.Image:
+    """The header, with the limits kept."""
     if not data:
         raise UnsupportedImage("The file is empty (0 bytes): send the bytes of an image.")
     if len(data) > limits.max_bytes:
@@ -68,9 +106,15 @@ def decode_image(data: bytes, limits: ImageLimits = ImageLimits()) -> Image.Imag
             f"The picture has {width} x {height} = {width * height:,} pixels, "
             f"the limit is {limits.max_pixels:,}: send a smaller version."
         )
+    return image
+
+
+def _loaded(image: Image.Image) -> Image.Image:
+    """Decode the pixels."""
     try:
         image.load()
-        return _to_rgb(_upright(image))
+        _turn_upright(image)
+        return _to_rgb(image)
     except MemoryError:
         raise
     except Exception as error:  # decoders fed with damaged bytes raise whatever they like; all of it means this
@@ -106,17 +150,23 @@ def _unidentified(data: bytes) -> BadImage:
     )
 
 
-def _upright(image: Image.Image) -> Image.Image:
+def _orientation(image: Image.Image) -> int:
+    """Of a JPEG whose header alone was read."""
     try:
-        return ImageOps.exif_transpose(image)
-    except Exception:
-        # The pixels are sound; a broken EXIF block only means that nobody can know the orientation.
-        image.info.pop("exif", None)
-        image.getexif().pop(ExifTags.Base.Orientation, None)
-        return image
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:  # as below
+        return 1
+
+
+def _turn_upright(image: Image.Image) -> None:
+    # The pixels are sound; a broken EXIF block only means that nobody can know the orientation.
+    with contextlib.suppress(Exception):
+        ImageOps.exif_transpose(image, in_place=True)
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
+    if image.mode in ("P", "PA") and image.palette is None:
+        image = image.copy()  # which has one
     if image.mode.startswith(("I", "F")):
         return _stretch_to_8_bit(image).convert("RGB")
     if image.has_transparency_data:
@@ -163,10 +213,14 @@ def _on_white(image: Image.Image) -> Image.Image:
 def _to_srgb(image: Image.Image) -> Image.Image:
     profile = image.info.get("icc_profile")
     if not profile or image.mode not in ("L", "RGB", "CMYK") or b"sRGB" in profile:
-        return image.convert("RGB")
+        return _plain(image)
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
         converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, ValueError):
-        return image.convert("RGB")  # a damaged or foreign profile: the plain values are the best guess
-    return converted if converted is not None else image.convert("RGB")
+        return _plain(image)  # a damaged or foreign profile: the plain values are the best guess
+    return converted if converted is not None else _plain(image)
+
+
+def _plain(image: Image.Image) -> Image.Image:
+    return image if image.mode == "RGB" else image.convert("RGB")  # which copies always

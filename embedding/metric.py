@@ -10,10 +10,9 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
+from embedding import _kernel_cpu, _rows_cpu
 from embedding.errors import BadFeatures
-from embedding.kernel import shifted_chi2_kernel
 
 __all__ = [
     "Chi2Metric",
@@ -82,13 +81,8 @@ class Chi2Metric:
         return int(self.landmarks.shape[0])
 
     def embed(self, features: npt.ArrayLike) -> FloatMatrix:
-        landmarks = torch.from_numpy(self.landmarks)
-
-        def kernel(block: FloatMatrix) -> FloatMatrix:
-            values: FloatMatrix = shifted_chi2_kernel(torch.from_numpy(l1_normalised(block)), landmarks).numpy()
-            return values
-
-        return embed_in_blocks(self, features, kernel)
+        landmarks = np.ascontiguousarray(self.landmarks)
+        return embed_in_blocks(self, features, lambda block: _kernel_cpu.kernel(l1_normalised(block), landmarks))
 
 
 @dataclass(frozen=True)
@@ -151,9 +145,13 @@ def check_features(features: npt.ArrayLike, feature_dim: int) -> FloatMatrix:
 
     Raises: BadFeatures (not two-dimensional, another D, NaN or infinite, negative), naming the first bad row.
     """
-    matrix = np.asarray(features, np.float32)
+    given = np.asarray(features)
+    known_good = _rows_cpu.widened(given) if given.dtype == np.float16 else None
+    matrix = np.asarray(given, np.float32) if known_good is None else known_good
     if matrix.ndim != 2 or matrix.shape[1] != feature_dim:
         raise BadFeatures(f"Features must be of shape (n, D) with D = {feature_dim}, got {matrix.shape}.")
+    if known_good is not None:
+        return matrix
     for bad, what in ((~np.isfinite(matrix), "NaN or infinite"), (matrix < 0, "negative")):
         if bad.any():
             row, column = map(int, np.argwhere(bad)[0])
@@ -166,14 +164,12 @@ def check_features(features: npt.ArrayLike, feature_dim: int) -> FloatMatrix:
 
 def l1_normalised(features: FloatMatrix) -> FloatMatrix:
     """Rows divided by the sum of their magnitudes; a row of zeros stays as it is. Shape (n, D) in and out."""
-    total = np.abs(features).sum(axis=1, keepdims=True, dtype=np.float64)
-    return (features / np.where(total > 0, total, 1)).astype(np.float32)
+    return _rows_cpu.divided_by_l1(features)
 
 
 def l2_normalised(features: FloatMatrix) -> FloatMatrix:
     """Rows divided by their Euclidean length; a row of zeros stays as it is. Shape (n, D) in and out."""
-    length = np.sqrt(np.square(features, dtype=np.float64).sum(axis=1, keepdims=True))
-    return (features / np.where(length > 0, length, 1)).astype(np.float32)
+    return _rows_cpu.divided_by_l2(features)
 
 
 def check_parameters(name: str, values: FloatMatrix, dimensions: int) -> None:

@@ -5,11 +5,13 @@ import os
 import sys
 from typing import Any
 
-__all__ = ["cores", "give_back_freed_memory", "keep_freed_memory", "use_threads"]
+__all__ = ["cores", "give_back_freed_memory", "keep_freed_memory", "tell_torch", "threads", "use_threads"]
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
+
+_threads = 0  # of the process, as its entry point chose; 0: it did not
 
 
 def keep_freed_memory() -> None:
@@ -41,14 +43,27 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def use_threads(threads: int) -> int:
-    """Give torch this many threads, 0 means one per core; returns the number.
+def use_threads(count: int) -> int:
+    """Let feature extraction and torch have this many threads, 0 means one per core; returns the number.
 
     A server must have OMP_NUM_THREADS=1 in its environment before FAISS or torch are imported (FAISS reads it once, and
-    with more threads than free cores its searches are 20 times slower); torch's own number is therefore set here.
+    with more threads than free cores its searches are 20 times slower); torch's own number is therefore set.
     """
+    global _threads
+    _threads = count or cores()
+    if "torch" in sys.modules:
+        tell_torch()
+    return _threads
+
+
+def threads() -> int:
+    """How many `use_threads` has chosen; one per core if nobody called it."""
+    return _threads or cores()
+
+
+def tell_torch() -> None:
+    """For who imports torch after `use_threads`, which does not: a server may never need it."""
     import torch
 
-    chosen = threads or cores()
-    torch.set_num_threads(chosen)
-    return chosen
+    if _threads:
+        torch.set_num_threads(_threads)

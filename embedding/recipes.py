@@ -12,13 +12,14 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-import torch
-from torch import nn
 
 from embedding.backbone_identity import Interpolation, Preprocessing
 from embedding.errors import BackboneUnavailable
+
+if TYPE_CHECKING:
+    from torch import nn
 
 __all__ = ["DEFAULT_BACKBONE", "Recipe", "recipe_for"]
 
@@ -33,7 +34,7 @@ class Recipe:
     """How one name becomes a network: built from a weights file, with the preprocessing it was trained with."""
 
     weights: Callable[[bool], Path]  # argument: may it download?
-    build: Callable[[Path], nn.Module]
+    build: "Callable[[Path], nn.Module]"
     preprocessing: Preprocessing
     split_signs: bool
     width: int | None = None  # of the network's output; None where only building it tells
@@ -64,8 +65,9 @@ def _lite0() -> Recipe:
             )
         return Path(package.origin).parent / _LITE0_WEIGHTS
 
-    def build(path: Path) -> nn.Module:
+    def build(path: Path) -> "nn.Module":
         import timm
+        import torch
 
         network: nn.Module = timm.create_model("tf_efficientnet_lite0", pretrained=False)
         theirs = list(torch.load(path, map_location="cpu", weights_only=True).values())
@@ -83,6 +85,7 @@ def _lite0() -> Recipe:
 
 
 def _torchvision(model: str, *, split_signs: bool, width: int | None = None) -> Recipe:
+    import torch
     from torchvision import models
 
     if model not in models.list_models(module=models):
@@ -101,7 +104,7 @@ def _torchvision(model: str, *, split_signs: bool, width: int | None = None) -> 
             )
         return path
 
-    def build(path: Path) -> nn.Module:
+    def build(path: Path) -> "nn.Module":
         network = models.get_model(model, weights=None)
         network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
         return _without_classifier(network)
@@ -117,8 +120,10 @@ def _torchvision(model: str, *, split_signs: bool, width: int | None = None) -> 
     return Recipe(weights, build, preprocessing, split_signs, width)
 
 
-def _without_classifier(network: nn.Module) -> nn.Module:
+def _without_classifier(network: "nn.Module") -> "nn.Module":
     """Replace the last linear layer of a torchvision classifier by the identity (VGG-16: fc7 after ReLU remains)."""
+    from torch import nn
+
     for name in ("fc", "classifier", "head", "heads"):
         head = getattr(network, name, None)
         if isinstance(head, nn.Linear):
@@ -149,7 +154,7 @@ def _timm(model: str) -> Recipe:
             "the Hugging Face hub and give its path, or allow the download."
         )
 
-    def build(path: Path) -> nn.Module:
+    def build(path: Path) -> "nn.Module":
         network: nn.Module = timm.create_model(
             model, pretrained=True, pretrained_cfg_overlay={"file": str(path)}, num_classes=0
         )

@@ -7,7 +7,7 @@ from PIL import Image
 
 from embedding.errors import BadImage
 
-__all__ = ["Box", "Item", "cut_out", "name_of"]
+__all__ = ["Box", "Item", "clipped", "cut_out", "name_of"]
 
 
 class Box(NamedTuple):
@@ -28,14 +28,17 @@ Item = tuple[Path, Box | None]
 
 def cut_out(picture: Image.Image, box: Box | None) -> Image.Image:
     """The pixels of the box that the picture has, all of the picture without a box. Raises: BadImage where none is."""
+    return picture if box is None else picture.crop(clipped(box, *picture.size))
+
+
+def clipped(box: Box | None, width: int, height: int) -> Box:
+    """The part of the box within a picture, all of the picture without a box. Raises: BadImage where there is none."""
     if box is None:
-        return picture
-    inside = Box(max(box.left, 0), max(box.top, 0), min(box.right, picture.width), min(box.bottom, picture.height))
+        return Box(0, 0, width, height)
+    inside = Box(max(box.left, 0), max(box.top, 0), min(box.right, width), min(box.bottom, height))
     if inside.left >= inside.right or inside.top >= inside.bottom:
-        raise BadImage(
-            f"The box {box} has no pixel of the picture, which is {picture.width} x {picture.height}: correct the box."
-        )
-    return picture.crop(inside)
+        raise BadImage(f"The box {box} has no pixel of the picture, which is {width} x {height}: correct the box.")
+    return inside
 
 
 def name_of(item: Item) -> str:

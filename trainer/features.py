@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,8 +23,9 @@ from tqdm import tqdm
 from embedding.backbone import Backbone
 from embedding.backbone_identity import Pixels
 from embedding.errors import BadImage
-from embedding.image import decode_image
-from trainer.box import Box, Item, cut_out
+from embedding.kept_network import user_cache_folder
+from embedding.network_input import network_input
+from trainer.box import Box, Item, clipped
 from trainer.errors import BadDataset, CacheError
 
 __all__ = ["Extracted", "FeatureCache", "default_cache_folder", "extract"]
@@ -88,7 +90,7 @@ def default_cache_folder() -> Path:
     """$TRAINER_CACHE, or samekind/ in the user's cache folder."""
     if chosen := os.environ.get("TRAINER_CACHE"):
         return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "samekind"
+    return user_cache_folder()
 
 
 def extract(
@@ -165,7 +167,7 @@ def _prepared(item: Item, backbone: Backbone) -> Pixels | str:
     """The input of the backbone, or why there is none."""
     path, box = item
     try:
-        return backbone.preprocess(cut_out(decode_image(path.read_bytes()), box))
+        return network_input(path.read_bytes(), backbone.identity.preprocessing, partial(clipped, box))[0]
     except BadImage as error:
         return str(error)
     except OSError as error:

@@ -37,16 +37,17 @@ Device = Annotated[str, typer.Option(help="Where the backbone runs: auto, cpu, c
 Cache = Annotated[
     Path | None, typer.Option(help="Folder of the feature cache [default: $TRAINER_CACHE or the user's].")
 ]
-Threads = Annotated[int, typer.Option(help="Threads of torch; 0: one per core.", min=0, max=256)]
+Threads = Annotated[int, typer.Option(help="Threads of the backbone and of torch; 0: one per core.", min=0, max=256)]
 
 
 def loaded_backbone(name: str, weights: Path | None, allow_download: bool, device: str, threads: int) -> "Backbone":
     from embedding.backbone import load_backbone
+    from embedding.engine import EngineOptions
     from embedding.process import keep_freed_memory, use_threads
 
     keep_freed_memory()
     use_threads(threads)
-    return load_backbone(name, weights=weights, allow_download=allow_download, device=device)
+    return load_backbone(name, weights=weights, allow_download=allow_download, engine=EngineOptions(device=device))
 
 
 def cache_folder(folder: Path | None) -> Path:

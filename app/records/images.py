@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 FeatureMatrix = npt.NDArray[np.float16]
-Pixels = npt.NDArray[np.float32]
+Pixels = npt.NDArray[np.uint8]
 Scalar = str | int | float | bool | None
 
 
@@ -104,7 +104,7 @@ class Box:
 class Picture:
     """A decoded upload, ready for the backbone."""
 
-    pixels: Pixels  # (3, size, size)
+    pixels: Pixels  # (size, size, 3)
     width: int  # pixels, of the whole picture, upright
     height: int
     thumbnail: bytes | None  # a JPEG file, if it was asked for

@@ -10,14 +10,16 @@ from PIL import Image
 from demo.drawing import CATEGORIES, draw
 from embedding.backbone import Backbone, load_backbone
 from embedding.backbone_identity import BackboneIdentity, Preprocessing
+from embedding.engine import EngineOptions
 from embedding.errors import BackboneUnavailable
 
 HALF = (0.5, 0.5, 0.5)
+ON_CPU = EngineOptions(device="cpu")
 
 
 @pytest.fixture(scope="module")
 def lite0() -> Backbone:
-    return load_backbone(device="cpu")
+    return load_backbone(engine=ON_CPU)
 
 
 def pictures(n: int) -> list[Image.Image]:
@@ -67,23 +69,24 @@ def test_preprocessing_by_hand() -> None:
     image = Image.new("RGB", (8, 4), (0, 0, 0))
     image.paste((255, 0, 255), (3, 1, 5, 3))  # exactly the central square of half the shorter side
     pixels = preprocessing.pixels(image)
-    assert pixels.shape == (3, 2, 2)
-    assert pixels.dtype == np.float32
-    np.testing.assert_allclose(pixels[:, 0, 0], [2, -2, 2])
+    assert pixels.tolist() == [[[255, 0, 255]] * 2] * 2
 
 
 def test_vgg16_is_fc7_after_relu(tmp_path: Path) -> None:
     """The paper's features, with random weights: the architecture and the file are real, the values are not."""
     from torchvision.models import vgg16
+    from torchvision.transforms.functional import normalize
 
     torch.manual_seed(0)
     network = vgg16(weights=None).eval()
     weights = tmp_path / "vgg16.pth"
     torch.save(network.state_dict(), weights)
-    backbone = load_backbone("vgg16", weights=weights, device="cpu")
+    backbone = load_backbone("vgg16", weights=weights, engine=ON_CPU)
     picture = pictures(1)[0]
     with torch.inference_mode():
-        x = torch.from_numpy(backbone.identity.preprocessing.pixels(picture))[None]
+        preprocessing = backbone.identity.preprocessing
+        pixels = torch.tensor(preprocessing.pixels(picture)).permute(2, 0, 1) / 255  # (3, size, size)
+        x = normalize(pixels, list(preprocessing.mean), list(preprocessing.std))[None]
         flat = network.avgpool(network.features(x)).flatten(1)
         fc7 = network.classifier[:5](flat)  # linear, ReLU, dropout, linear, ReLU
     features = backbone.features([picture])
@@ -103,7 +106,7 @@ def test_other_models_are_split_by_sign(tmp_path: Path, name: str, width: int) -
         from torchvision.models import get_model
 
         torch.save(get_model(model, weights=None).state_dict(), weights)
-    backbone = load_backbone(name, weights=weights, device="cpu")
+    backbone = load_backbone(name, weights=weights, engine=ON_CPU)
     features = backbone.features(pictures(2))
     assert features.shape == (2, 2 * width)
     assert features.min() >= 0
@@ -135,7 +138,7 @@ def test_missing_weights_say_what_to_fetch_and_where_to(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("device", ["gpu", "cuda:99", "meta7"])
 def test_a_device_that_is_not_there_is_named(device: str) -> None:
     with pytest.raises(BackboneUnavailable, match=f"The device '{device}' cannot be used"):
-        load_backbone(device=device)
+        load_backbone(engine=EngineOptions(device=device))
 
 
 def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.pth").touch()
     (tmp_path / "text.pth").write_text("no weights at all")
     for name in ("another.pth", "empty.pth", "text.pth"):
-        backbone = load_backbone(weights=tmp_path / name, device="cpu")  # the network is built when it is needed
+        backbone = load_backbone(weights=tmp_path / name, engine=ON_CPU)  # the network is built when it is needed
         with pytest.raises(BackboneUnavailable, match="do not fit backbone efficientnet-lite0"):
             backbone.features(pictures(1))
 
@@ -152,7 +155,7 @@ def test_nothing_is_built_where_nothing_is_extracted() -> None:
     code = (
         "import sys\n"
         "from embedding.backbone import load_backbone\n"
-        "assert load_backbone(device='cpu').feature_dim == 1280\n"
+        "assert load_backbone().feature_dim == 1280\n"
         "sys.exit('timm' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[2])
@@ -160,5 +163,5 @@ def test_nothing_is_built_where_nothing_is_extracted() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_cuda_features_equal_those_of_the_cpu(lite0: Backbone) -> None:
-    there = load_backbone(device="cuda").features(pictures(4)).astype(np.float32)
+    there = load_backbone(engine=EngineOptions(device="cuda")).features(pictures(4)).astype(np.float32)
     np.testing.assert_allclose(there, lite0.features(pictures(4)).astype(np.float32), atol=0.02)

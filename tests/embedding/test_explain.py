@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from demo.drawing import CATEGORIES, draw
 from embedding.backbone import load_backbone
+from embedding.engine import EngineOptions
 from embedding.errors import BadFeatures
 from embedding.explain import channel_shares
 from embedding.hellinger import HellingerNetwork
@@ -193,7 +194,7 @@ def test_quadrature_leaves_next_to_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_features_of_pictures() -> None:
     pictures = [draw(name, np.random.default_rng(0)) for name in CATEGORIES[:2]]
-    left, right = load_backbone(device="cpu").features(pictures)
+    left, right = load_backbone(engine=EngineOptions(device="cpu")).features(pictures)
     for metric in metrics(1280, dim=16, hidden=64):
         shares = channel_shares(metric, left, right)
         assert shares.shape == (1280,)

@@ -4,11 +4,12 @@ import pytest
 
 from demo.drawing import draw_collection
 from embedding.backbone import Backbone, load_backbone
+from embedding.engine import EngineOptions
 
 
 @pytest.fixture(scope="session")
 def backbone() -> Backbone:
-    return load_backbone(device="cpu")
+    return load_backbone(engine=EngineOptions(device="cpu"))
 
 
 @pytest.fixture(scope="session")

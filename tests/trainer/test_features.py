@@ -180,6 +180,18 @@ def test_a_box_refers_to_the_upright_picture(backbone: Backbone, tmp_path: Path)
     np.testing.assert_array_equal(turned.features, blue.features)
 
 
+def test_a_box_of_a_large_jpeg_is_in_pixels_of_all_of_it(backbone: Backbone, tmp_path: Path) -> None:
+    """The file is decoded at half its size."""
+    colours = np.random.default_rng(0).integers(0, 256, (12, 16, 3), np.uint8)
+    picture = Image.fromarray(colours.repeat(150, axis=0).repeat(150, axis=1))
+    box = Box(1101, 303, 2399, 1799)
+    picture.save(tmp_path / "large.jpg", quality=95)
+    picture.crop(box).save(tmp_path / "cut.png")
+    extracted = extract([tmp_path / "large.jpg", tmp_path / "cut.png"], backbone, tmp_path / "cache", [box, None])
+    inside, cut = extracted.features.astype(np.float64)
+    assert np.linalg.norm(inside - cut) <= 0.1 * np.linalg.norm(cut)
+
+
 def test_as_many_boxes_as_paths(group: Path, backbone: Backbone, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="shorter"):
         extract([group, group], backbone, tmp_path / "cache", [LEFT])

@@ -112,6 +112,7 @@ class Head:
 
     kind: Kind
     loss: LossName
+    steps: int | None = None  # None: as many as tables and the decision record have
 
     def fit(self, data: TrainingSet, d: int, seed: int) -> FittedHead:
         """Train on the images that have one class each, the contrastive loss also on given pairs; the same seed gives
@@ -143,13 +144,14 @@ class Head:
         criterion = _Criterion(self.loss, settings.loss, count, d)
         adam = _optimiser(network, criterion.proxies, settings)
         sampler = self._sampler(known)
-        for step in range(_STEPS):
+        steps = self.steps or _STEPS
+        for step in range(steps):
             rng = generator(seed, self._phase, step)
             batch = sampler.batch(rng)
             rows = torch.from_numpy(batch.rows)
             seen = with_dropout(x.index_select(0, rows), settings.feature_dropout, rng)
             loss = criterion(normalize(network(seen)), y.index_select(0, rows), batch)
-            _set_rates(adam, step / _STEPS)
+            _set_rates(adam, step / steps)
             adam.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()

@@ -1,0 +1,126 @@
+"""Networks run by OpenVINO on the CPU, without torch once they are converted.
+
+Pictures go through one by one, each on all threads. On the networks that were measured that is as fast as in batches,
+and a picture's features do not depend on those beside it, to the last bit.
+
+A network is converted from torch when it is first needed, which takes seconds, and kept in the cache.
+"""
+
+import logging
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedding.engine import EngineOptions, NetworkSource, Precision
+from embedding.kept_network import KeptNetwork, keep_network, kept_network
+from embedding.process import threads
+
+__all__ = ["OpenVinoEngine"]
+
+_log = logging.getLogger(__name__)
+
+
+class OpenVinoEngine:
+    """Implements `embedding.engine.Engine`."""
+
+    def __init__(self, source: NetworkSource, options: EngineOptions):
+        openvino = _openvino()
+        core = openvino.Core()
+        model = _model(openvino, core, source, options)
+        size = source.preprocessing.size
+        model.reshape([1, size, size, 3])
+        self._request = core.compile_model(model, "CPU", _properties(core, options.precision)).create_infer_request()
+        self._openvino = openvino
+        self._turn = Lock()
+
+    def run(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        with self._turn:
+            return np.stack([self._output_of(picture) for picture in np.ascontiguousarray(pictures)])
+
+    def _output_of(self, picture: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+        self._request.set_input_tensor(self._openvino.Tensor(picture[None], shared_memory=True))
+        self._request.infer()
+        outputs: npt.NDArray[np.float32] = self._request.get_output_tensor().data[0].copy()
+        return outputs
+
+
+def _openvino() -> Any:
+    """The library without the module that reports its use to its makers as soon as it is imported."""
+    sys.modules.setdefault("openvino_telemetry", _absent())
+    import openvino
+
+    return openvino
+
+
+def _absent() -> ModuleType:
+    """What makes an import fail as that of a module that is not installed."""
+    missing: Any = None
+    return missing  # type: ignore[no-any-return]
+
+
+def _model(openvino: Any, core: Any, source: NetworkSource, options: EngineOptions) -> Any:
+    """Always read from the form in which it is kept: a network that was just converted rounds some values otherwise."""
+    path = options.cache and options.cache / f"{source.key}.openvino"
+    network = kept_network(path, _converter(openvino)) if path else None
+    if network is None:
+        network = _to_keep(openvino, _converted(openvino, source))
+        if path:
+            keep_network(path, network)
+    return core.read_model(network.graph, openvino.Tensor(np.frombuffer(network.weights, np.uint8)))
+
+
+def _converter(openvino: Any) -> str:
+    return f"openvino {openvino.get_version()}"
+
+
+def _to_keep(openvino: Any, model: Any) -> KeptNetwork:
+    with tempfile.TemporaryDirectory() as name:
+        graph, weights = Path(name) / "network.xml", Path(name) / "network.bin"
+        openvino.serialize(model, graph, weights)
+        return KeptNetwork(graph.read_bytes(), weights.read_bytes(), _converter(openvino))
+
+
+def _converted(openvino: Any, source: NetworkSource) -> Any:
+    import torch
+
+    from embedding.torch_engine import of_pictures
+
+    size = source.preprocessing.size
+    picture = torch.zeros(1, size, size, 3, dtype=torch.uint8)
+    network = of_pictures(source)
+    with _logs_left_alone(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about how networks are traced, for those who write them
+        return openvino.convert_model(network, example_input=picture)
+
+
+@contextmanager
+def _logs_left_alone() -> Iterator[None]:
+    """The converter makes the whole process log errors only, in its own form."""
+    root = logging.getLogger()
+    level, handlers, filters = root.level, root.handlers[:], root.filters[:]
+    try:
+        yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:], root.filters[:] = handlers, filters
+
+
+def _properties(core: Any, precision: Precision) -> dict[str, Any]:
+    if precision == "bfloat16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        _log.warning("This processor has no bfloat16: features are extracted in float32.")
+        precision = "float32"
+    return {
+        "INFERENCE_PRECISION_HINT": {"float32": "f32", "bfloat16": "bf16"}[precision],
+        "NUM_STREAMS": 1,
+        "INFERENCE_NUM_THREADS": threads(),
+        "ENABLE_CPU_PINNING": False,  # other processes may sit on the same cores
+    }
