@@ -1,13 +1,13 @@
 """Extraction for requests, which share the backbone. Implements `app.ports.Extraction`.
 
-A request that comes while others are extracted waits with those that come after it, and they go through the backbone
-together: nobody waits for company, and a crowd is as fast as a batch. The thread that extracts is the extractor's only
-one, so jobs that work on batches come in between, with one batch at a time.
+A request that comes while others are extracted waits with those that come after it, and they go to the engine
+together: nobody waits for company, and a crowd costs one change of threads. The thread that extracts is the extractor's
+only one, so jobs that work on batches come in between, with one batch at a time.
 
-A picture's features may depend on its batch in their last digit, since sums inside a convolution are then taken in
-another order. Measured: up to 15 at once, none does; of 16 one value in 250 differs from that of the picture alone, by
-one step of float16 (with one thread; with two or four, none), and the squared distance between the two is about 1e-13.
-Batches filled up to 16 would make all equal, at the price that a request alone takes the time of sixteen.
+OpenVINO takes the pictures of a batch one by one: their features do not depend on each other, to the last bit. Torch
+takes them at once, which a GPU needs. A picture's features may then depend on its batch in their last digit, since sums
+inside a convolution are taken in another order. Measured on a CPU: up to 15 at once, none does; of 16 one value in 250
+differs from that of the picture alone, by one step of float16, and the squared distance between the two is about 1e-13.
 """
 
 from collections.abc import Sequence

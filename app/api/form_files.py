@@ -12,6 +12,7 @@ from typing import Any
 __all__ = ["FormFile", "Shared"]
 
 _MEMORY_BYTES = 2**20  # of all files of one form
+_CHUNK_BYTES = 2**18  # that a connection gives at once, at most
 
 
 class Shared:
@@ -32,6 +33,11 @@ class Shared:
             self._size += len(data)
             return begin
 
+    @property
+    def may_be_on_disk(self) -> bool:
+        """Now, or with the next chunk that is written."""
+        return self._size + _CHUNK_BYTES > _MEMORY_BYTES
+
     def read(self, begin: int, count: int) -> bytes:
         with self._lock:
             self.file.seek(begin)
@@ -46,6 +52,12 @@ class FormFile(io.RawIOBase):
         self._begin = 0
         self._size = 0
         self._at = 0
+
+    @property
+    def _rolled(self) -> bool:
+        """What Starlette asks its own temporary files: while they are in memory, it reads and writes without a thread,
+        which costs more than the copy of a small picture."""
+        return self._shared.may_be_on_disk
 
     def readable(self) -> bool:
         return True

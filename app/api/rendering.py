@@ -163,6 +163,7 @@ def stats_answer(stats: Stats, collection: Collection) -> answers.Stats:
         new_pairs=stats.new_pairs,
         model=active.version if active else None,
         indexed=len(active.index) if active else 0,
+        approximation=answers.Approximation(**vars(stats.approximation)) if stats.approximation else None,
     )
 
 

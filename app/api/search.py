@@ -19,7 +19,6 @@ from app.api.search_description import BATCH_BODY, SEARCH_BODY
 from app.contract.answers import SearchAnswer, SearchBatchAnswer, SearchOutcome
 from app.services.collection import Collection
 from app.services.queries import check_batch
-from app.services.search import Answer
 from app.services.search import search as find
 
 __all__ = ["router"]
@@ -37,8 +36,7 @@ async def search(request: Request, collection: CollectionDep) -> Response:
     """
     async with search_body(request) as asked:
         with _place(request, [asked]):
-            answer = await find(collection, *await asked.read())
-    return await run_sync(lambda: _json(search_answer(answer)))
+            return await find(collection, *await asked.read(), made=lambda answer: _json(search_answer(answer)))
 
 
 @router.post("/batch", response_model=SearchBatchAnswer, **needs("reader", extraction=True, requestBody=BATCH_BODY))
@@ -58,14 +56,14 @@ def _place(request: Request, asked: Sequence[Asked]) -> AbstractContextManager[N
     return nullcontext()
 
 
-async def _all(collection: Collection, asked: Sequence[Asked]) -> list[Answer | Exception]:
+async def _all(collection: Collection, asked: Sequence[Asked]) -> list[SearchAnswer | Exception]:
     limiter = CapacityLimiter(_AT_ONCE)
-    found: dict[int, Answer | Exception] = {}
+    found: dict[int, SearchAnswer | Exception] = {}
 
     async def find_one(number: int) -> None:
         async with limiter, file_room() if asked[number].has_file else nullcontext():
             try:
-                found[number] = await find(collection, *await asked[number].read())
+                found[number] = await find(collection, *await asked[number].read(), made=search_answer)
             except Exception as error:
                 if problem_of(error) is None:
                     raise  # a surprise: nothing else of the batch can be trusted either
@@ -77,10 +75,10 @@ async def _all(collection: Collection, asked: Sequence[Asked]) -> list[Answer | 
     return [found[number] for number in range(len(asked))]
 
 
-def _outcome(found: Answer | Exception) -> SearchOutcome:
+def _outcome(found: SearchAnswer | Exception) -> SearchOutcome:
     if isinstance(found, Exception):
         return SearchOutcome(problem=problem_of(found))
-    return SearchOutcome(answer=search_answer(found))
+    return SearchOutcome(answer=found)
 
 
 def _json(answer: BaseModel) -> Response:

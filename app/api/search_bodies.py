@@ -25,6 +25,7 @@ BATCH_FILES: Final = "files"
 _QUERY: TypeAdapter[requests.SearchQuery] = TypeAdapter(requests.SearchQuery)
 _BATCH = TypeAdapter(requests.SearchBatch)
 _FILE_OPTIONS = TypeAdapter(requests.FileOptions)
+_SHORT = 4096  # characters of a form's texts, read in less time than a thread takes to begin
 _TEXTS = {"category"}  # every other field of a form holds JSON: a number, true, an object
 _OF_JSON_ONLY = {"by", "image_id", "url", "positives", "negatives", "queries"}
 
@@ -102,7 +103,8 @@ def _asked(query: requests.SearchQuery) -> Asked:
 async def _uploads(request: Request, file_field: str) -> AsyncIterator[list[Asked]]:
     form = await read_form(request, max_files=requests.MAX_QUERIES)
     try:
-        yield await run_sync(_asked_by_form, form, file_field)
+        is_short = sum(len(text) for _, text in form.multi_items() if isinstance(text, str)) <= _SHORT
+        yield _asked_by_form(form, file_field) if is_short else await run_sync(_asked_by_form, form, file_field)
     finally:
         await form.close()
 

@@ -1,6 +1,7 @@
 """Running the service."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -71,7 +72,8 @@ def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
     )
     server = uvicorn.Server(config)
     app.state.is_stopping = lambda: server.should_exit
-    asyncio.run(_serve(app, server, sockets))
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:  # uvloop's where it is there
+        runner.run(_serve(app, server, sockets))
 
 
 async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.socket]) -> None:
@@ -80,6 +82,7 @@ async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.
     say_rarely_that_files_are_used_up(asyncio.get_running_loop())
     # The lifespan is run here, not by uvicorn, which would print a traceback where one line says it.
     async with app.router.lifespan_context(app):
+        gc.freeze()  # what is there now stays: a full look for garbage through all of it holds up every request
         # uvicorn is silent about sockets that it did not open; those who connect now wait for it.
         for url in listen(sockets, server.config.backlog):
             _log.info("Samekind running on %s (Press CTRL+C to quit)", url)

@@ -1,4 +1,4 @@
-"""Reading, decoding and keeping pictures in some threads, while others are extracted, and rows are stored in batches.
+"""Reading, decoding and keeping pictures in some threads, while others are extracted and the rows of others are stored.
 
 Nothing is remembered between runs but the collection itself: a picture whose bytes are there is passed over after a
 look at its checksum, so a run that was killed goes on by being started again.
@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 
 from app.errors import BadField, ReservedId, StoreUnavailable, shown
 from app.ingest.sources import Item
+from app.records import FeatureMatrix
 from app.services.adding import Prepared, Upload, checked, keep_files, prepare, store
 from app.services.collection import Collection
 from embedding.errors import BadFeatures, BrokenImage, ImageTooLarge, UnsupportedImage
@@ -41,7 +42,9 @@ _ID_TAKEN, _UNREADABLE, _SURPRISE = "id_taken", "unreadable", "internal_error"
 _log = logging.getLogger(__name__)
 
 _LOOKED_UP = 256  # checksums that the database is asked for at once
-_BATCHES_AHEAD = 2  # prepared while one is extracted; all three wait with their files' bytes, 48 pictures at most
+_THREADS_A_CORE = 4  # a picture waits longer for the disk, which makes its files durable, than it is decoded
+# One batch is stored, one extracted, two are prepared: all four wait with their files' bytes, 64 pictures at most.
+_PREPARED, _EXTRACTED = 2, 1
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,9 @@ class _Work:
     prepared: Prepared
 
 
+_Batch = Sequence[_Work | Outcome]
+
+
 def ingest(
     collection: Collection, items: Iterable[Item], stored: Callable[[Sequence[Outcome]], None] = lambda _: None
 ) -> Iterator[Outcome]:
@@ -70,21 +76,22 @@ def ingest(
     stored: told of the outcomes of a batch as soon as it is stored, before anybody can leave off between them.
     Raises: StoreUnavailable; then the run should be started again when the trouble is over.
     """
-    with _pool() as pool:
+    size = collection.extractor.batch_size
+    with _pool(_THREADS_A_CORE * cores()) as pool, _pool(1) as extracting:
         digests = _ahead(pool, lambda item: _digest(item, collection.extractor.max_bytes), items, 2 * _LOOKED_UP)
         looked_up = _look_up(collection, digests)
-        window = (_BATCHES_AHEAD + 1) * collection.extractor.batch_size
-        prepared = _ahead(pool, lambda each: _prepared(collection, each), looked_up, window)
-        while batch := list(islice(prepared, collection.extractor.batch_size)):
-            outcomes = _stored(collection, batch)
+        prepared = _ahead(pool, lambda each: _prepared(collection, each), looked_up, _PREPARED * size)
+        batches = iter(lambda: list(islice(prepared, size)), [])
+        for batch, features in _ahead(extracting, lambda each: _extracted(collection, each), batches, _EXTRACTED):
+            outcomes = _stored(collection, batch, features)
             stored(outcomes)
             yield from outcomes
 
 
 @contextmanager
-def _pool() -> Iterator[ThreadPoolExecutor]:
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that, when the run is broken off, finish what they are at and nothing that waits."""
-    pool = ThreadPoolExecutor(cores(), thread_name_prefix="ingest")
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="ingest")
     try:
         yield pool
     finally:
@@ -148,17 +155,34 @@ def _prepared(collection: Collection, each: tuple[Item, str] | Outcome) -> _Work
         return _failure(item, error)
 
 
-def _stored(collection: Collection, batch: Sequence[_Work | Outcome]) -> list[Outcome]:
-    results = iter(_results(collection, [each for each in batch if isinstance(each, _Work)]))
+def _extracted(collection: Collection, batch: _Batch) -> tuple[_Batch, FeatureMatrix | Exception]:
+    """The batch with the features of its pictures, or why there are none."""
+    return batch, _features(collection, _works(batch))
+
+
+def _features(collection: Collection, works: Sequence[_Work]) -> FeatureMatrix | Exception:
+    try:
+        return collection.extractor.features([work.prepared.picture for work in works])
+    except Exception as error:
+        return error
+
+
+def _works(batch: _Batch) -> list[_Work]:
+    return [each for each in batch if isinstance(each, _Work)]
+
+
+def _stored(collection: Collection, batch: _Batch, features: FeatureMatrix | Exception) -> list[Outcome]:
+    results = iter(_results(collection, _works(batch), features))
     return [each if isinstance(each, Outcome) else next(results) for each in batch]
 
 
-def _results(collection: Collection, works: Sequence[_Work]) -> list[Outcome]:
-    """Extract and store them; one that spoils a batch spoils it for no other."""
+def _results(collection: Collection, works: Sequence[_Work], features: FeatureMatrix | Exception) -> list[Outcome]:
+    """Store them; one that spoils a batch spoils it for no other."""
     if not works:
         return []
     try:
-        features = collection.extractor.features([work.prepared.picture for work in works])
+        if isinstance(features, Exception):
+            raise features
         backbone = collection.extractor.backbone  # jobs are done one at a time, those that change it too
         results = store(collection, [work.prepared for work in works], features, backbone)
         return [_outcome(work.item, result) for work, result in zip(works, results, strict=True)]
@@ -168,7 +192,7 @@ def _results(collection: Collection, works: Sequence[_Work]) -> list[Outcome]:
         if len(works) == 1:
             collection.sweep_soon.set()  # its files have no row
             return [_failure(works[0].item, error)]
-    return [outcome for work in works for outcome in _results(collection, [work])]
+    return [outcome for work in works for outcome in _results(collection, [work], _features(collection, [work]))]
 
 
 def _failure(item: Item, error: Exception) -> Outcome:

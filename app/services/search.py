@@ -1,8 +1,9 @@
 """Searching: by a picture, by a stored image, by several examples."""
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +26,7 @@ __all__ = ["Answer", "Neighbour", "search"]
 _ATTEMPTS = 5  # at an answer of full length while images are deleted; each deletion that comes between costs one
 _EVERY = ImageFilter()
 
+T = TypeVar("T")
 Point = npt.NDArray[np.float32]
 
 
@@ -58,8 +60,10 @@ class _Origin:
     leave_out: Set[int]  # seqs
 
 
-async def search(collection: Collection, query: Query, options: Options) -> Answer:
+async def search(collection: Collection, query: Query, options: Options, made: Callable[[Answer], T]) -> T:
     """The nearest images to what is asked for.
+
+    made: what the answer is turned into, in the thread that found it: another thread for that costs about as much.
 
     The features of a picture that is not stored as it is, an upload, a part of an image, are kept for a while, for
     feedback. Searching goes on where they cannot be kept, on a full disk or behind a lock: then there is no query id.
@@ -70,10 +74,10 @@ async def search(collection: Collection, query: Query, options: Options) -> Answ
     options.check(collection.max_k)
     check_query(query)
     collection.require_active()  # before a picture is extracted for nothing
-    return await again_if_switched(collection, lambda: _searched(collection, query, options))
+    return await again_if_switched(collection, lambda: _searched(collection, query, options, made))
 
 
-async def _searched(collection: Collection, query: Query, options: Options) -> Answer:
+async def _searched(collection: Collection, query: Query, options: Options, made: Callable[[Answer], T]) -> T:
     """Raises: OtherBackbone."""
     extraction = collection.extraction
     features = await _extracted(collection, extraction, query)
@@ -83,7 +87,7 @@ async def _searched(collection: Collection, query: Query, options: Options) -> A
             raise OtherBackbone
         return _answer(collection, active, query, features, options)
 
-    return await run_sync(of_one_backbone, collection, answer)
+    return await run_sync(lambda: made(of_one_backbone(collection, answer)))
 
 
 async def _extracted(collection: Collection, extraction: Extraction, query: Query) -> FeatureMatrix | None:

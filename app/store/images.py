@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import UnknownImage, shown
@@ -47,6 +47,11 @@ _KEYS_AT_ONCE = 50_000
 _FINGERPRINT_DIGITS = 16  # of sha256 in hexadecimal: 64 bits
 _ALL_BUT_FEATURES = [column for column in images.c if column.name != "features"]
 _EVERY = ImageFilter()
+# Made once: to make them takes as long as to execute them.
+_WITH_SEQS = select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(bindparam("seqs", expanding=True)))
+_WITH_SHA256 = select(*_ALL_BUT_FEATURES).where(images.c.sha256 == bindparam("sha256"))
+_SEQ_OF = select(images.c.seq).where(images.c.id == bindparam("id"))
+_INSERTION = insert(images)
 
 Row = tuple[NewImage, FeatureMatrix]
 
@@ -78,12 +83,13 @@ class SqlImages:
         return self._present(images.c.sha256, wanted) | self._present(images.c.thumbnail, wanted)
 
     def with_seqs(self, seqs: Sequence[int], where: ImageFilter = _EVERY) -> dict[int, StoredImage]:
-        wanted = condition(where, is_sqlite=self._database.is_sqlite)
+        is_sqlite = self._database.is_sqlite
+        wanted = _WITH_SEQS if where == _EVERY else _WITH_SEQS.where(condition(where, is_sqlite=is_sqlite))
         with self._database.reading() as connection:
             return {
                 row.seq: image_from(row)
                 for block in blocks(seqs)
-                for row in connection.execute(select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(block), wanted))
+                for row in connection.execute(wanted, {"seqs": block})
             }
 
     def labels(self, seqs: Sequence[int]) -> dict[int, ImageLabel]:
@@ -212,13 +218,13 @@ class SqlImages:
 
 def _add(connection: Connection, image: NewImage, features: FeatureMatrix) -> tuple[StoredImage, bool] | None:
     """One writes at a time, so nothing comes between the questions and the insertion."""
-    if existing := _one(connection, images.c.sha256 == image.sha256):
-        return existing, False
-    if connection.scalar(select(images.c.seq).where(images.c.id == image.id)) is not None:
+    if existing := connection.execute(_WITH_SHA256, {"sha256": image.sha256}).one_or_none():
+        return image_from(existing), False
+    if connection.scalar(_SEQ_OF, {"id": image.id}) is not None:
         return None
-    row = asdict(image) | {"features": features_to_bytes(features)}
-    key = connection.execute(insert(images).values(row)).inserted_primary_key
-    return StoredImage(**asdict(image), seq=key[0]), True  # type: ignore[index]
+    row = asdict(image)
+    key = connection.execute(_INSERTION, row | {"features": features_to_bytes(features)}).inserted_primary_key
+    return StoredImage(**row, seq=key[0]), True  # type: ignore[index]
 
 
 def _one(connection: Connection, wanted: ColumnElement[bool]) -> StoredImage | None:

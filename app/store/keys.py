@@ -16,6 +16,8 @@ __all__ = ["SqlKeys"]
 
 _ALL_BUT_CHECKSUM = [column for column in keys.c if column.name != "sha256"]
 
+_ANY = select(keys.c.id).limit(1)  # made once: to make a statement takes as long as to execute it
+
 
 class SqlKeys:
     def __init__(self, database: Database):
@@ -43,7 +45,7 @@ class SqlKeys:
 
     def any(self) -> bool:
         with self._database.reading() as connection:
-            return connection.scalar(select(keys.c.id).limit(1)) is not None
+            return connection.scalar(_ANY) is not None
 
 
 def _get(connection: Connection, key_id: str) -> KeyRecord:

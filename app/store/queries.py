@@ -1,7 +1,10 @@
 """The queries table. Implements `app.ports.Queries`."""
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from datetime import datetime
+from threading import Lock
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, exists, insert, or_, select
@@ -23,18 +26,52 @@ _NO_VERDICT = (
     ~exists(select(pairs.c.seq).where(pairs.c.right_id == queries.c.id, STANDING)),
 )
 
+# Made once: to make a statement takes as long as to execute it.
+_BACKBONE_KEY = select(collection.c.backbone_key)
+_INSERTION = insert(queries)
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """A query to be kept, and whether it is."""
+
+    row: dict[str, Any]
+    backbone_key: str | None
+    is_kept: Future[bool] = field(default_factory=Future)
+
 
 class SqlQueries:
+    """Queries that come while others are being kept are kept together: one commit, one wait for the disk."""
+
     def __init__(self, database: Database):
         self._database = database
+        self._turn = Lock()
+        self._waiting: list[_Waiting] = []
 
     def add(self, query: QueryRecord, features: FeatureMatrix, backbone_key: str | None = None) -> bool:
         row = {"id": query.id, "created": query.created, "expires": query.expires}
-        with self._database.writing() as connection:
-            if backbone_key not in (None, connection.scalar(select(collection.c.backbone_key))):
-                return False
-            connection.execute(insert(queries).values(row | {"features": features_to_bytes(features)}))
-            return True
+        waiting = _Waiting(row | {"features": features_to_bytes(features)}, backbone_key)
+        self._waiting.append(waiting)
+        with self._turn:
+            if not waiting.is_kept.done():  # nobody before took it along
+                together, self._waiting = self._waiting, []
+                self._keep(together)
+        return waiting.is_kept.result()
+
+    def _keep(self, together: Sequence[_Waiting]) -> None:
+        """They are on disk before anybody hears of it; what went wrong, all of them hear."""
+        try:
+            with self._database.writing() as connection:
+                current = connection.scalar(_BACKBONE_KEY)
+                fitting = [each for each in together if each.backbone_key in (None, current)]
+                if fitting:
+                    connection.execute(_INSERTION, [each.row for each in fitting])
+        except BaseException as error:
+            for each in together:
+                each.is_kept.set_exception(error)
+            return
+        for each in together:
+            each.is_kept.set_result(each in fitting)
 
     def named_features(self, query_ids: Sequence[str], now: datetime) -> dict[str, FeatureMatrix]:
         found: dict[str, FeatureMatrix] = {}

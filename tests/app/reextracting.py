@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from embedding.model_file import Model
 from tests.app.conftest import Draw
 from tests.app.other_backbone import NAME
 
-__all__ = ["COUNT", "add", "check_whole", "filled", "mark", "marked", "never", "searched", "stop_at"]
+__all__ = ["COUNT", "add", "check_whole", "filled", "mark", "marked", "never", "searched", "stop_halfway"]
 
 COUNT = 36  # images: two batches and a bit
 
@@ -59,17 +58,16 @@ def add(collection: Collection, draw: Draw, seed: int) -> StoredImage:
 
 
 def searched(collection: Collection, query: Any) -> Answer:
-    return anyio.run(partial(search, collection, query, Options(k=3)))
+    return anyio.run(partial(search, collection, query, Options(k=3), lambda answer: answer))
 
 
 def never() -> bool:
     return False
 
 
-def stop_at(number: int) -> Callable[[], bool]:
-    """Whether to stop: not until it was asked so often."""
-    asked = count()
-    return lambda: next(asked) >= number
+def stop_halfway(collection: Collection) -> Callable[[], bool]:
+    """Whether to stop: not until some are extracted."""
+    return lambda: 0 < len(collection.repository.next_features.missing()) < COUNT
 
 
 def check_whole(collection: Collection, model: Model, draw: Draw) -> None:

@@ -138,7 +138,7 @@ def test_a_run_that_is_broken_off_finishes_nothing_that_waits() -> None:
 
     opener = Thread(target=open_when_cancelled)
     opener.start()
-    with suppress(Cancelled), pipeline._pool() as pool:
+    with suppress(Cancelled), pipeline._pool(cores()) as pool:
         at_work = [pool.submit(gate.wait, 5) for _ in range(cores())]
         waiting += [pool.submit(next, begun) for _ in range(20)]
         raise Cancelled

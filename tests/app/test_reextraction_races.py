@@ -29,7 +29,7 @@ from embedding.model_file import Model
 from tests.app.conftest import Draw
 from tests.app.jobs import wait_for
 from tests.app.other_backbone import load_other, other_model, write_weights
-from tests.app.reextracting import COUNT, add, check_whole, filled, mark, marked, never, searched, stop_at
+from tests.app.reextracting import COUNT, add, check_whole, filled, mark, marked, never, searched, stop_halfway
 from tests.app.watching import Watching
 
 
@@ -66,7 +66,7 @@ def gather(collection: Collection, model: Model, draw: Draw, count: int) -> Next
 
 def test_what_was_extracted_before_a_stop_is_not_extracted_again(collection: Collection, next_model: Model) -> None:
     job = start_activation(collection, next_model.version)
-    assert do_next(collection, stop_at(2))
+    assert do_next(collection, stop_halfway(collection))
     assert collection.repository.jobs.get(job.id).state == "running"
     done = mark(collection)
     assert 0 < done < COUNT
@@ -80,7 +80,7 @@ def test_cancelling_forgets_what_was_extracted(
     collection: Collection, model: Model, next_model: Model, draw: Draw
 ) -> None:
     job = start_activation(collection, next_model.version)
-    assert do_next(collection, stop_at(2))
+    assert do_next(collection, stop_halfway(collection))
     cancel_job(collection, job.id)
     assert mark(collection) > 0
     forget_needless_features(collection)
@@ -102,7 +102,7 @@ def test_housekeeping_leaves_what_a_job_gathers(collection: Collection, model: M
     needless = start_activation(collection, next_model.version)
     cancel_job(collection, needless.id)
     for job in (there, back):
-        assert do_next(collection, stop_at(2))
+        assert do_next(collection, stop_halfway(collection))
         assert collection.repository.jobs.get(job.id).state == "running"
         forget_needless_features(collection)
         assert mark(collection) > 0
@@ -162,7 +162,9 @@ def test_requests_that_extracted_before_the_switch(collection: Collection, next_
         if number == 60:
             outcomes[number], _ = await add_image(collection, Upload(draw(number), "i60"))
         else:
-            outcomes[number] = await search(collection, ByUpload(draw(number)), Options(k=3))
+            outcomes[number] = await search(
+                collection, ByUpload(draw(number)), Options(k=3), made=lambda answer: answer
+            )
 
     async def ask_all() -> None:
         with anyio.fail_after(60):

@@ -155,6 +155,7 @@ def test_stats_count(start: Start, add: Add, draw: Draw, model: Model) -> None:
             "new_pairs": 1,
             "model": model.version,
             "indexed": 3,
+            "approximation": None,
         }
 
 
