@@ -1,5 +1,6 @@
 """How every benchmark times and reports: alternating runs, medians and spread, the machine in the header."""
 
+import importlib.util
 import json
 import os
 import platform
@@ -9,10 +10,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
-__all__ = ["Timing", "alternate", "header", "report"]
+__all__ = ["Timing", "alternate", "header", "report", "report_rates", "require_peers", "write_json"]
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ def alternate(calls: dict[str, Callable[[], object]], repeats: int) -> list[Timi
 
 def header(title: str) -> None:
     """What was measured where."""
-    git = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
-    print(f"{title}\ncommit {commit}, {_processor()}, {os.cpu_count()} cores, torch threads {torch.get_num_threads()}")
+    print(
+        f"{title}\ncommit {_commit()}, {_processor()}, {os.cpu_count()} cores, torch threads {torch.get_num_threads()}"
+    )
 
 
 def report(timings: list[Timing], path: Path | None = None) -> None:
@@ -56,8 +58,40 @@ def report(timings: list[Timing], path: Path | None = None) -> None:
     for timing in timings:
         ratio = "" if timing is first else f", {timing.median / first.median:.2f} times {first.name}"
         print(f"  {timing}{ratio}")
+    write_json(path, {timing.name: timing.seconds for timing in timings})
+
+
+def report_rates(timings: list[Timing], count: int, unit: str) -> dict[str, Any]:
+    """Print how many a second each timing is, each of them of `count`, and how many times the first one's rate, round
+    by round. Returns the same for a JSON file.
+    """
+    result = {}
+    for timing in timings:
+        rates = [count / seconds for seconds in timing.seconds]
+        ratios = [theirs / ours for theirs, ours in zip(timings[0].seconds, timing.seconds, strict=True)]
+        result[timing.name] = {"per_second": rates, "ratios": ratios}
+        rate = f"{statistics.median(rates):.1f} {unit}/s ({min(rates):.1f} to {max(rates):.1f})"
+        ratio = f"{statistics.median(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
+        print(f"  {timing.name}: {rate}, {ratio} {timings[0].name}", flush=True)
+    return result
+
+
+def require_peers(*modules: str) -> None:
+    """Raises: SystemExit where one is not installed; they belong to no installation but that of a benchmark."""
+    if missing := [name for name in modules if importlib.util.find_spec(name) is None]:
+        raise SystemExit(f"Not installed: {', '.join(missing)}. Run: pip install -e '.[peers]'")
+
+
+def write_json(path: Path | None, result: dict[str, Any]) -> None:
+    """The result with where it was measured; None: nowhere."""
     if path is not None:
-        path.write_text(json.dumps({timing.name: timing.seconds for timing in timings}, indent=2) + "\n")
+        where = {"commit": _commit(), "processor": _processor(), "cores": os.cpu_count()}
+        path.write_text(json.dumps(where | result, indent=2) + "\n", encoding="utf-8")
+
+
+def _commit() -> str:
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    return subprocess.run(git, capture_output=True, text=True, check=False).stdout.strip()
 
 
 def _processor() -> str:

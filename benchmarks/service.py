@@ -1,27 +1,38 @@
-"""A real service of its own for one benchmark: `samekind serve` in another process."""
+"""A real service of its own for one benchmark: `samekind serve`, or another one, in another process."""
 
+import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
 
-__all__ = ["serving"]
+__all__ = ["running", "serving"]
 
 _START_S = 300
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[str, psutil.Process]]:
+def serving(
+    folder: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> Iterator[tuple[str, psutil.Process]]:
     """Its address and its process, while the block runs. folder: for its data and its log."""
-    log = folder / "log"
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--data-dir", str(folder / "data"), *options]
+    arguments = ["app.cli", "serve", "--port", "0", "--data-dir", str(folder / "data"), *options]
+    with running(folder / "log", arguments, environment or {}) as service:
+        yield service
+
+
+@contextmanager
+def running(log: Path, module: Sequence[str], environment: Mapping[str, str]) -> Iterator[tuple[str, psutil.Process]]:
+    """The same of `python -m` with a module and its arguments, which says where it is running."""
     with log.open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [sys.executable, "-m", *module], stdout=output, stderr=output, env=os.environ | dict(environment)
+        )
     try:
         yield _address(process, log), psutil.Process(process.pid)
     finally:

@@ -7,27 +7,24 @@ Images are rows with drawn features (D = 1280, 45% zeros) and no files; the mode
 at d = 16. Each size is started without an index snapshot and with one; the baseline is a start on an empty collection.
 """
 
+import argparse
 import hashlib
-import re
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from app.records import FeatureMatrix, NewImage
+from app.store.blobs import FsspecBlobs
 from app.store.database import open_database
 from app.store.repository import SqlRepository
-from benchmarks.measure import header
+from benchmarks.measure import header, write_json
+from benchmarks.service import serving
 from embedding.backbone import load_backbone
 from embedding.hellinger import HellingerNetwork
 from embedding.model_file import Model, save_model
@@ -47,31 +44,37 @@ class Started:
     search_ms: float  # median of a search by a stored image
 
 
-def main(sizes: list[int]) -> None:
+def main() -> None:
+    options = _options()
     header("Start of `samekind serve`, from the command to /readyz")
+    starts: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         model = folder / "model.safetensors"
         save_model(random_model(), model)
-        empty = _start(folder / "empty", model)
+        empty = started(folder / "0", model)
         print(f"  empty: {empty.seconds:.1f} s, {empty.megabytes:.0f} MB")
-        for n in sizes:
-            data = folder / str(n)
-            _fill(data, n)
+        for n in options.images or [100_000]:
+            fill(folder / str(n) / "data", n)
             for what in ("without a snapshot", "with a snapshot"):
-                started = _start(data, model)
-                per_image = 1e6 * (started.megabytes - empty.megabytes) / n
-                print(
-                    f"  {n:,} images, {what}: {started.seconds:.1f} s, {started.seconds / empty.seconds:.2f} times the "
-                    f"empty one; {started.megabytes:.0f} MB, {per_image:.0f} bytes an image more; search by id "
-                    f"{started.search_ms:.1f} ms"
-                )
+                found = started(folder / str(n), model)
+                starts.append({"images": n, "start": what, **asdict(found)})
+                print(f"  {n:,} images, {what}: {_said(found, empty, n)}")
+    write_json(options.json, {"empty": asdict(empty), "starts": starts})
 
 
-def random_model() -> Model:
-    """Nothing is learned: only its sizes matter."""
+def _said(found: Started, empty: Started, n: int) -> str:
+    per_image = 1e6 * (found.megabytes - empty.megabytes) / n
+    return (
+        f"{found.seconds:.1f} s, {found.seconds / empty.seconds:.2f} times the empty one; {found.megabytes:.0f} MB, "
+        f"{per_image:.0f} bytes an image more; search by id {found.search_ms:.1f} ms"
+    )
+
+
+def random_model(seed: int = 0) -> Model:
+    """Nothing is learned: only its sizes matter. Another seed gives another one."""
     backbone = load_backbone()
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
 
     def drawn(*shape: int) -> npt.NDArray[np.float32]:
         return rng.normal(size=shape).astype(np.float32) / np.float32(np.sqrt(shape[-1]))
@@ -81,8 +84,10 @@ def random_model() -> Model:
     return Model("nml-deep", network, backbone.identity, b=0.5)
 
 
-def _fill(data: Path, n: int) -> None:
-    data.mkdir()
+def fill(data: Path, n: int) -> None:
+    """A new data folder with n images, drawn ones."""
+    data.mkdir(parents=True)
+    FsspecBlobs(data / "blobs").prepare(is_new=True)
     with open_database(data / "samekind.db") as database:
         images = SqlRepository(database).images
         for start in range(0, n, _ROWS_AT_ONCE):
@@ -111,29 +116,30 @@ def drawn_row(number: int) -> NewImage:
     )
 
 
-def _start(data: Path, model: Path) -> Started:
+def started(folder: Path, model: Path) -> Started:
+    """Start the service on what lies in the folder, which is made if need be, and end it: it keeps a snapshot then."""
+    folder.mkdir(exist_ok=True)
     begun = time.perf_counter()
-    with _serving(data, model) as (process, client):
+    with (
+        serving(folder, "--model", str(model)) as (url, process),
+        httpx.Client(base_url=url, timeout=_TIMEOUT_S) as client,
+    ):
+        _wait_until_ready(client)
         seconds = time.perf_counter() - begun
-        megabytes = psutil.Process(process.pid).memory_info().rss / 1e6
-        return Started(seconds, megabytes, 1e3 * float(np.median(_searches(client))))
+        megabytes = process.memory_info().rss / 1e6
+        return Started(seconds, megabytes, 1e3 * float(np.median(searches(client))))
 
 
-@contextmanager
-def _serving(data: Path, model: Path) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    command = [sys.executable, "-m", "app.cli", "serve", "--port", "0", "--data-dir", str(data), "--model", str(model)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        address = next(found[1] for line in process.stderr or () if (found := re.search(r"(http://[\d.:]+)", line)))
-        with httpx.Client(base_url=address, timeout=_TIMEOUT_S) as client:
-            client.get("/readyz").raise_for_status()
-            yield process, client
-    finally:
-        process.terminate()  # it keeps what its index holds
-        process.communicate(timeout=_TIMEOUT_S)
+def _wait_until_ready(client: httpx.Client) -> None:
+    """Raises: httpx.HTTPStatusError where it never is."""
+    deadline = time.monotonic() + _TIMEOUT_S
+    while not (answer := client.get("/readyz")).is_success:
+        if time.monotonic() > deadline:
+            answer.raise_for_status()
+        time.sleep(0.01)
 
 
-def _searches(client: httpx.Client) -> list[float]:
+def searches(client: httpx.Client) -> list[float]:
     """Seconds a search; 0 where there is nothing to search for."""
     seconds = [0.0]
     for number in range(_SEARCHES):
@@ -144,5 +150,12 @@ def _searches(client: httpx.Client) -> list[float]:
     return seconds
 
 
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("images", type=int, nargs="*", help="sizes of collections")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    main([int(size) for size in sys.argv[1:]] or [100_000])
+    main()
