@@ -8,9 +8,8 @@ from embedding.reduction import Decoded, PixelBox
 
 __all__ = ["BoxIn", "network_input", "whole"]
 
-BoxIn = Callable[
-    [int, int], PixelBox
-]  # width and height of the upright picture -> the box in it, with a pixel at least
+# Width and height of the upright picture -> the box in it, with a pixel at least.
+BoxIn = Callable[[int, int], PixelBox]
 
 
 def whole(width: int, height: int) -> PixelBox:

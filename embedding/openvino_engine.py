@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -55,16 +54,10 @@ class OpenVinoEngine:
 
 def _openvino() -> Any:
     """The library without the module that reports its use to its makers as soon as it is imported."""
-    sys.modules.setdefault("openvino_telemetry", _absent())
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type] # as if it were not installed
     import openvino
 
     return openvino
-
-
-def _absent() -> ModuleType:
-    """What makes an import fail as that of a module that is not installed."""
-    missing: Any = None
-    return missing  # type: ignore[no-any-return]
 
 
 def _model(openvino: Any, core: Any, source: NetworkSource, options: EngineOptions) -> Any:

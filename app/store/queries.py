@@ -1,5 +1,6 @@
 """The queries table. Implements `app.ports.Queries`."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ class SqlQueries:
     def __init__(self, database: Database):
         self._database = database
         self._turn = Lock()
-        self._waiting: list[_Waiting] = []
+        self._waiting: deque[_Waiting] = deque()
 
     def add(self, query: QueryRecord, features: FeatureMatrix, backbone_key: str | None = None) -> bool:
         row = {"id": query.id, "created": query.created, "expires": query.expires}
@@ -54,8 +55,8 @@ class SqlQueries:
         self._waiting.append(waiting)
         with self._turn:
             if not waiting.is_kept.done():  # nobody before took it along
-                together, self._waiting = self._waiting, []
-                self._keep(together)
+                # One by one off the same deque: who adds to it meanwhile stays in it for the next turn.
+                self._keep([self._waiting.popleft() for _ in range(len(self._waiting))])
         return waiting.is_kept.result()
 
     def _keep(self, together: Sequence[_Waiting]) -> None:
