@@ -31,8 +31,9 @@ demo: $(INSTALLED)
 	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)") $(if $(PORT),--port $(PORT))
 
 # A file's tests stay together: they share what is expensive to make. Three processes on two cores, as they often wait for
-# services and browsers that they start.
-test: check browser
+# services and browsers that they start. Before them, one core checks while the other one may fetch a browser.
+test: $(INSTALLED)
+	$(MAKE) --jobs=2 check browser
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 browser: $(INSTALLED)

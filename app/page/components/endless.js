@@ -6,7 +6,8 @@ import { h, replace } from "../core/dom.js";
  *  says that there is no more (false). */
 export function endless(load, signal) {
   const element = h("div", { class: "endless" });
-  const near = new IntersectionObserver(([entry]) => entry.isIntersecting && more(), { rootMargin: "800px" });
+  // Several entries come at once when the page was busy; the last one holds.
+  const near = new IntersectionObserver((entries) => entries.at(-1).isIntersecting && more(), { rootMargin: "800px" });
   signal.addEventListener("abort", () => near.disconnect());
 
   async function more() {
