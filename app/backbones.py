@@ -64,7 +64,7 @@ class LocalBackbones:
     def parts_of(self, backbone: Backbone) -> tuple[BackboneExtractor, RequestExtraction]:
         """What extracts with it. Raises: BackboneUnavailable."""
         extractor = make_extractor(backbone, self.limits)
-        return extractor, RequestExtraction(extractor, self.measures)
+        return extractor, RequestExtraction(extractor, self.measures, backbone.at_once)
 
     def _places(self, name: str) -> Iterator[Path | None]:
         """Where its weights may be; None: at their usual place."""

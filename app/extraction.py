@@ -1,13 +1,14 @@
 """Extraction for requests, which share the backbone. Implements `app.ports.Extraction`.
 
-A request that comes while others are extracted waits with those that come after it, and they go to the engine
-together: nobody waits for company, and a crowd costs one change of threads. The thread that extracts is the extractor's
-only one, so jobs that work on batches come in between, with one batch at a time.
+Where the engine runs several pictures side by side, as OpenVINO does, each request has its own extracted, in the thread
+that decoded it. Where it takes one call at a time, a request that comes while others are extracted waits with those
+that come after it, and they go to the engine together: nobody waits for company, and a GPU gets its batches. Jobs that
+work on batches come in between, with one batch at a time.
 
-OpenVINO takes the pictures of a batch one by one: their features do not depend on each other, to the last bit. Torch
-takes them at once, which a GPU needs. A picture's features may then depend on its batch in their last digit, since sums
-inside a convolution are taken in another order. Measured on a CPU: up to 15 at once, none does; of 16 one value in 250
-differs from that of the picture alone, by one step of float16, and the squared distance between the two is about 1e-13.
+OpenVINO's features of a picture do not depend on those beside it, to the last bit. With torch they may depend on the
+batch in their last digit, since sums inside a convolution are taken in another order. Measured on a CPU: up to 15 at
+once, none does; of 16 one value in 250 differs from that of the picture alone, by one step of float16, and the squared
+distance between the two is about 1e-13.
 """
 
 from collections.abc import Sequence
@@ -38,24 +39,32 @@ class _Waiting:
 class RequestExtraction:
     """Belongs to the event loop that uses it first."""
 
-    def __init__(self, extractor: Extractor, measures: Measures):
+    def __init__(self, extractor: Extractor, measures: Measures, at_once: int = 1):
+        """at_once: how many calls the engine runs side by side."""
         self._extractor = extractor
         self.backbone: BackboneIdentity = extractor.backbone
         self._measures = measures
         # Threads of their own: however many requests wait here, all that other requests run in are free.
         self._decoding = CapacityLimiter(min(cores(), _MAX_DECODING))
-        self._extracting = CapacityLimiter(1)
+        self._extracting = CapacityLimiter(at_once)
+        self._is_one_by_one = at_once > 1
         self._turn = Lock()
         self._waiting: list[_Waiting] = []  # first come, first served; the lock keeps the same order
 
     async def decoded(self, data: bytes, *, thumbnail: bool = False, crop: Box | None = None) -> Picture:
-        def decode() -> Picture:
-            with self._measures.timed("decode"):
-                return self._extractor.decode(data, thumbnail=thumbnail, crop=crop)
+        return await run_sync(lambda: self._decoded(data, thumbnail, crop), limiter=self._decoding)
 
-        return await run_sync(decode, limiter=self._decoding)
+    async def features_of_file(self, data: bytes, *, crop: Box | None = None) -> FeatureMatrix:
+        if not self._is_one_by_one:
+            return await self.features(await self.decoded(data, crop=crop))
+        return await run_sync(lambda: self._features_of(self._decoded(data, False, crop)), limiter=self._decoding)
 
     async def features(self, picture: Picture) -> FeatureMatrix:
+        if self._is_one_by_one:
+            return await run_sync(self._features_of, picture, limiter=self._extracting)
+        return await self._features_in_turn(picture)
+
+    async def _features_in_turn(self, picture: Picture) -> FeatureMatrix:
         waiting = _Waiting(picture)
         self._waiting.append(waiting)
         try:
@@ -78,6 +87,15 @@ class RequestExtraction:
             else:
                 waiting.features.set_result(outcome)
         self._waiting = [waiting for waiting in self._waiting if not waiting.features.done()]
+
+    def _decoded(self, data: bytes, thumbnail: bool, crop: Box | None) -> Picture:
+        with self._measures.timed("decode"):
+            return self._extractor.decode(data, thumbnail=thumbnail, crop=crop)
+
+    def _features_of(self, picture: Picture) -> FeatureMatrix:
+        with self._measures.timed("extract"):
+            features: FeatureMatrix = self._extractor.features([picture])[0]
+        return features
 
     def _outcomes(self, pictures: Sequence[Picture]) -> Sequence[FeatureMatrix | Exception]:
         """Features (D,) of each, or why there are none; one that spoils a batch spoils it for nobody else."""

@@ -4,7 +4,6 @@ import io
 import math
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import BoundedSemaphore
 
@@ -34,20 +33,15 @@ _ONE_PIXEL_GIF = bytes.fromhex("47494638396101000100800000000000ffffff2c00000000
 
 
 class BackboneExtractor:
-    """Decodes in the calling thread, extracts in one thread of its own.
-
-    One, because torch spreads pictures over all cores itself. Its own, because torch sets the OpenMP thread count of
-    the thread that it runs in, and FAISS in that thread would follow it (see `app/cli/__init__.py`).
-    """
+    """Decodes in the calling thread; where the network runs is the engine's business."""
 
     batch_size = _BATCH
 
-    def __init__(self, backbone: Backbone, limits: ImageLimits, thread: ThreadPoolExecutor):
+    def __init__(self, backbone: Backbone, limits: ImageLimits):
         self._backbone = backbone
         self.backbone: BackboneIdentity = backbone.identity
         self._limits = limits
         self.max_bytes = limits.max_bytes
-        self._thread = thread
         self._room = BoundedSemaphore(_PICTURES_IN_MEMORY)
         self._waiting: dict[object, float] = {}  # since when, for each batch that is not done, the oldest first
 
@@ -61,7 +55,7 @@ class BackboneExtractor:
         batch = object()
         self._waiting[batch] = time.monotonic()
         try:
-            return self._thread.submit(self._backbone.features_of, pixels).result()
+            return self._backbone.features_of(pixels)
         finally:
             del self._waiting[batch]
 
@@ -71,9 +65,8 @@ class BackboneExtractor:
 
 
 def make_extractor(backbone: Backbone, limits: ImageLimits) -> BackboneExtractor:
-    """An extractor that is warm. Its thread ends when nobody holds it any more, so that requests which began with it
-    end with it where another one takes its place."""
-    extractor = BackboneExtractor(backbone, limits, ThreadPoolExecutor(1, thread_name_prefix="extract"))
+    """An extractor that is warm."""
+    extractor = BackboneExtractor(backbone, limits)
     extractor.features([extractor.decode(_ONE_PIXEL_GIF, thumbnail=True)])
     return extractor
 

@@ -49,7 +49,7 @@ def main() -> None:
 def _measured(width: int, height: int, repeats: int) -> list[Timing]:
     data = _photo(width, height)
     with ThreadPoolExecutor(2) as pool:
-        extractor = BackboneExtractor(load_backbone(), ImageLimits(), pool)
+        extractor = BackboneExtractor(load_backbone(), ImageLimits())
         ways: dict[str, Callable[[], object]] = {
             "Pillow and torchvision": lambda: _their_input(data),
             "ours": lambda: extractor.decode(data),

@@ -46,6 +46,11 @@ class Backbone:
             return self._engine
 
     @property
+    def at_once(self) -> int:
+        """How many calls are worth making side by side. Raises: BackboneUnavailable."""
+        return self._ready().at_once
+
+    @property
     def feature_dim(self) -> int:
         """D."""
         return self.identity.feature_dim

@@ -29,7 +29,12 @@ _log = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """A network that is ready to run. Any thread may call it; calls take turns."""
+    """A network that is ready to run. Any thread may call it.
+
+    at_once: how many calls, of a picture or of more, go on side by side; the others take turns.
+    """
+
+    at_once: int
 
     def run(self, pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
         """RGB pictures (n, size, size, 3), n >= 1 -> the network's outputs (n, width)."""

@@ -48,10 +48,11 @@ def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
     from app.logs import set_up_logs
     from app.main import create_app
     from app.protocol import Protocol
-    from embedding.process import keep_freed_memory
+    from embedding.process import keep_freed_memory, take_short_turns
 
     set_up_logs(settings.log_format)
     keep_freed_memory()
+    take_short_turns()
     signal.signal(signal.SIGTERM, _leave)
     app = create_app(settings)
     config = uvicorn.Config(

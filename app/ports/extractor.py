@@ -48,7 +48,10 @@ class Extraction(Protocol):
         """As `Extractor.decode`."""
 
     async def features(self, picture: Picture) -> FeatureMatrix:
-        """Features (D,) of one picture; pictures of several requests are extracted together. Raises: BadFeatures."""
+        """Features (D,) of one picture. Raises: BadFeatures."""
+
+    async def features_of_file(self, data: bytes, *, crop: Box | None = None) -> FeatureMatrix:
+        """Features (D,) of a picture of which nothing else is needed. Raises: as `Extractor.decode`, BadFeatures."""
 
 
 class Backbones(Protocol):

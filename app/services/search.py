@@ -98,7 +98,7 @@ async def _extracted(collection: Collection, extraction: Extraction, query: Quer
         data = await run_sync(read_file, collection, query.image_id)
     else:
         data = query.data if isinstance(query, ByUpload) else await collection.fetcher.fetch(query.url)
-    return await extraction.features(await extraction.decoded(data, crop=query.crop))
+    return await extraction.features_of_file(data, crop=query.crop)
 
 
 def _answer(

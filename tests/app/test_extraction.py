@@ -13,6 +13,7 @@ from app.extraction import RequestExtraction
 from app.extractor import BackboneExtractor, make_extractor
 from app.records import FeatureMatrix, Picture
 from embedding.backbone import Backbone
+from embedding.errors import BadImage
 from embedding.image import ImageLimits
 from tests.app.conftest import Draw
 from tests.app.watching import Watching
@@ -135,6 +136,42 @@ def test_nothing_is_decoded_for_who_is_cancelled(extractor: BackboneExtractor, d
 
     anyio.run(crowd)
     assert 1 <= watching.begun.count("decode") <= DECODING_THREADS
+
+
+def test_side_by_side_nobody_waits_for_another(extractor: BackboneExtractor, pictures: Pictures) -> None:
+    """Where the engine runs several at once. The first one is held until the second is there."""
+    first, second = pictures(2)
+    watching = Watching(held="extract")
+    extraction = RequestExtraction(extractor, watching, at_once=2)
+    ends: list[Any] = []
+
+    async def ask(picture: Picture) -> None:
+        ends.append(await extraction.features(picture))
+        watching.go_on.set()
+
+    async def both() -> None:
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, first)
+                await watching.until_begun()
+                watching.hold_no_others()
+                tasks.start_soon(ask, second)
+
+    anyio.run(both)
+    assert np.array_equal(ends[0], extractor.features([second])[0])
+    assert np.array_equal(ends[1], extractor.features([first])[0])
+
+
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_features_of_a_file_are_those_of_its_picture(extractor: BackboneExtractor, draw: Draw, at_once: int) -> None:
+    watching = Watching()
+    extraction = RequestExtraction(extractor, watching, at_once)
+    data = draw(3)
+    features = anyio.run(extraction.features_of_file, data)
+    assert np.array_equal(features, extractor.features([extractor.decode(data)])[0])
+    assert watching.begun == ["decode", "extract"]
+    with pytest.raises(BadImage):
+        anyio.run(extraction.features_of_file, b"no picture")
 
 
 @pytest.mark.parametrize("n", [2, 8, BATCH])

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -57,6 +58,17 @@ def test_features_do_not_depend_on_the_batch_to_the_last_bit() -> None:
     backbone = load_backbone(engine=EngineOptions(device="cpu"))
     alone = np.concatenate([backbone.features([picture]) for picture in PICTURES])
     np.testing.assert_array_equal(backbone.features(PICTURES), alone)
+
+
+@pytest.mark.parametrize("kind", ["torch", "openvino"])
+def test_calls_side_by_side_each_get_their_own(kind: EngineKind, reference: npt.NDArray[np.float64]) -> None:
+    """More callers than the engine runs at once, with one picture and with many."""
+    backbone = load_backbone(engine=EngineOptions(kind, device="cpu"))
+    sizes = [1, 12, 1, 5, 12, 1, 3, 1, 12, 2]
+    with ThreadPoolExecutor(len(sizes)) as callers:
+        found = list(callers.map(lambda n: backbone.features(PICTURES[-n:]), sizes, timeout=120))
+    for n, rows in zip(sizes, found, strict=True):
+        np.testing.assert_allclose(rows, reference[-n:], rtol=2**-9, atol=2e-4)
 
 
 def test_pixels_of_another_shape_are_refused() -> None:
