@@ -45,8 +45,10 @@ class RequestExtraction:
         self.backbone: BackboneIdentity = extractor.backbone
         self._measures = measures
         # Threads of their own: however many requests wait here, all that other requests run in are free.
-        self._decoding = CapacityLimiter(min(cores(), _MAX_DECODING))
+        decoding = min(cores(), _MAX_DECODING)
+        self._decoding = CapacityLimiter(decoding)
         self._extracting = CapacityLimiter(at_once)
+        self._doing_both = CapacityLimiter(max(decoding, at_once))
         self._is_one_by_one = at_once > 1
         self._turn = Lock()
         self._waiting: list[_Waiting] = []  # first come, first served; the lock keeps the same order
@@ -57,7 +59,7 @@ class RequestExtraction:
     async def features_of_file(self, data: bytes, *, crop: Box | None = None) -> FeatureMatrix:
         if not self._is_one_by_one:
             return await self.features(await self.decoded(data, crop=crop))
-        return await run_sync(lambda: self._features_of(self._decoded(data, False, crop)), limiter=self._decoding)
+        return await run_sync(lambda: self._features_of(self._decoded(data, False, crop)), limiter=self._doing_both)
 
     async def features(self, picture: Picture) -> FeatureMatrix:
         if self._is_one_by_one:

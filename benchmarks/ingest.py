@@ -28,7 +28,7 @@ from benchmarks.load import some_pictures
 from benchmarks.measure import header
 from benchmarks.start_up import random_model
 from embedding.model_file import save_model
-from embedding.process import cores, keep_freed_memory
+from embedding.process import cores, keep_freed_memory, take_short_turns
 
 _SET = "clothing10"
 
@@ -54,6 +54,7 @@ class Round:
 def main() -> None:
     options = _options()
     keep_freed_memory()
+    take_short_turns()
     header("Ingest beside extraction alone")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -5,13 +5,18 @@
 Both search as many images at d = 16 and are sent the same 640 x 480 JPEGs (of $TEST_IMAGE_SETS, or drawn), on the same
 cores as this client. Each is asked by as many connections at once as it answers most with; they are measured in turn.
 Ours then gets half as many requests a second as it can answer, at random moments (Poisson) and evenly spaced.
+
+Last, the same pictures are decoded and extracted by one thread a core and nothing else: no service on this machine
+answers more. Of a search's processor time, what the event loop takes is told apart.
 """
 
 import argparse
 import json
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +30,16 @@ from benchmarks.measure import header
 from benchmarks.service import running, serving
 from benchmarks.start_up import fill, random_model
 from benchmarks.traffic import Sent, back_to_back, by_the_clock, upload
+from embedding.backbone import load_backbone
+from embedding.engine import EngineOptions
 from embedding.model_file import save_model
+from embedding.network_input import network_input
+from embedding.process import cores, take_short_turns
 
 _QUERIES, _DIM = 40, 16
 _CONNECTIONS = (1, 2, 4, 8, 16)
 _SETTLE_S, _TRY_S = 3.0, 3.0
+_TIMES_WITHOUT_SERVICE = 10  # that each picture is taken
 
 
 @dataclass
@@ -42,9 +52,25 @@ class Service:
     requests: list[bytes]
     connections: int = 1
     rounds: list[Sent] = field(default_factory=list)
+    processor_s: float = 0.0  # in all rounds
+    event_loop_s: float = 0.0  # of that
 
     def most(self, seconds: float) -> Sent:
         return back_to_back(self.url, self.requests, self.connections, seconds)
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Count the processor time that it takes meanwhile."""
+        before = self._spent()
+        yield
+        self.processor_s += self._spent()[0] - before[0]
+        self.event_loop_s += self._spent()[1] - before[1]
+
+    def _spent(self) -> tuple[float, float]:
+        """Seconds of all threads, and of the first one."""
+        whole = self.process.cpu_times()
+        first = next(each for each in self.process.threads() if each.id == self.process.pid)
+        return whole.user + whole.system, first.user_time + first.system_time
 
     @property
     def per_second(self) -> list[float]:
@@ -59,11 +85,12 @@ def main() -> None:
             service.connections = _best_connections(service)
         for _ in range(options.rounds):
             for service in services:
-                service.rounds.append(service.most(options.seconds))
+                with service.spending():
+                    service.rounds.append(service.most(options.seconds))
         ours = services[0]
         rate = statistics.median(ours.per_second) / 2
         at_half = {kind: by_the_clock(ours.url, ours.requests, pauses) for kind, pauses in _pauses(rate, options)}
-    result = _result(services, rate, at_half)
+    result = _result(services, rate, at_half) | {"no_service": _without_service(options)}
     _print(result)
     if options.json:
         options.json.write_text(json.dumps(result, indent=2) + "\n")
@@ -91,6 +118,23 @@ def _both(folder: Path, options: argparse.Namespace) -> Iterator[list[Service]]:
 
 def _service(name: str, url: str, process: psutil.Process, pictures: list[bytes]) -> Service:
     return Service(name, url, process, [upload(url, picture) for picture in pictures])
+
+
+def _without_service(options: argparse.Namespace) -> dict[str, float]:
+    backbone = load_backbone(engine=EngineOptions(options.engine, precision=options.precision))
+
+    def searched_for(picture: bytes) -> None:
+        backbone.features_of([network_input(picture, backbone.identity.preprocessing)[0]])
+
+    pictures = list(some_pictures(_QUERIES))
+    take_short_turns()
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(searched_for, pictures))
+        wall, processor = time.perf_counter(), time.process_time()
+        list(pool.map(searched_for, pictures * _TIMES_WITHOUT_SERVICE))
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    count = _QUERIES * _TIMES_WITHOUT_SERVICE
+    return {"per_second": count / wall, "processor_ms": 1e3 * processor / count}
 
 
 def _fill_theirs(folder: Path, n: int) -> None:
@@ -121,8 +165,17 @@ def _result(services: list[Service], rate: float, at_half: Mapping[str, Sent]) -
     ratios = [one / other for one, other in zip(ours.per_second, theirs.per_second, strict=True)]
     return {
         "ratio": {"median": statistics.median(ratios), "least": min(ratios), "greatest": max(ratios)},
-        **{each.name: {"connections": each.connections, **_said(each.rounds)} for each in services},
+        **{each.name: {"connections": each.connections, **_said(each.rounds), **_cost(each)} for each in services},
         "half_load": {"per_second": rate, **{kind: _said([sent]) for kind, sent in at_half.items()}},
+    }
+
+
+def _cost(service: Service) -> dict[str, float]:
+    """Of a search, in milliseconds of processor time."""
+    count = sum(len(sent.seconds) for sent in service.rounds)
+    return {
+        "processor_ms": 1e3 * service.processor_s / count,
+        "event_loop_ms": 1e3 * service.event_loop_s / count,
     }
 
 
@@ -142,6 +195,9 @@ def _print(result: dict[str, Any]) -> None:
         median, low, high = statistics.median(found["per_second"]), min(found["per_second"]), max(found["per_second"])
         print(f"  {name}: {median:.1f} queries/s ({low:.1f} to {high:.1f}), {found['connections']} connections")
         print(f"    {_latency(found)}")
+        print(f"    {found['processor_ms']:.1f} ms of processor time each, event loop {found['event_loop_ms']:.1f} ms")
+    alone = result["no_service"]
+    print(f"  no service: {alone['per_second']:.1f} pictures/s, {alone['processor_ms']:.1f} ms of processor time each")
     ratio = result["ratio"]
     print(f"  ratio {ratio['median']:.2f} ({ratio['least']:.2f} to {ratio['greatest']:.2f})")
     for kind in ("poisson", "even"):

@@ -44,7 +44,7 @@ def give_back_freed_memory() -> None:
 def take_short_turns() -> None:
     """Let a thread that computes in Python go on for 1 ms, not for 5, while others wait for Python's lock.
 
-    For servers: most threads need the lock for a moment between two things that they do without it, and a core stands
+    For programs whose threads need the lock for a moment between two things that they do without it: a core stands
     still while they wait. Measured on two cores with 16 searches by upload at once: 89 -> 104 a second.
     """
     sys.setswitchinterval(0.001)

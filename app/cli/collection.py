@@ -41,9 +41,10 @@ def ingest(
     settings = operator_settings(data_dir, model)
     from app.ingest.sources import read_source
     from app.parts import open_collection
-    from embedding.process import keep_freed_memory
+    from embedding.process import keep_freed_memory, take_short_turns
 
     keep_freed_memory()
+    take_short_turns()
     pictures = read_source(source, root)
     if failures.exists() and Path(source).exists() and failures.samefile(source):
         raise BadSource(f"{failures} is what is read: name another file for the failures with --failures.")

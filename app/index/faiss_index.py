@@ -13,6 +13,7 @@ Traps that this module is built around:
 - A search among some of the rows gives FAISS their numbers (IDSelectorArray), of which its flat index looks at those
   rows only. Measured at one million pictures, d = 16: 20,000 take 0.4 ms, 200,000 take 7 ms; by bitmap 4 and 14 ms. A
   range search does not know that way: it would go through the numbers for every row.
+- It divides queries among threads, not the rows of one: `app.index.scan` does, for large collections.
 - Which of several equally distant neighbours FAISS returns is its own affair. Candidates are therefore taken until none
   that was left out can belong to the K nearest.
 """
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.index.locks import ReadersWriterLock
+from app.index.scan import nearest_rows
 from app.records import Approximation, Hit, NearDuplicate
 
 __all__ = ["FaissIndex"]
@@ -135,12 +137,16 @@ class FaissIndex:
         chosen: the rows to search among, each once, None for all; there are k of them.
         """
         count = len(self) if chosen is None else len(chosen)
-        listed = None if chosen is None else _listed(chosen)
-        found, labels = self._flat.search(query[None], min(k + _SPARE_CANDIDATES, count), params=listed)
-        rows = labels[0][labels[0] >= 0]  # FAISS fills up with -1
+        if chosen is None:
+            found, rows = nearest_rows(self._all_embeddings(), query, min(k + _SPARE_CANDIDATES, count))
+        else:
+            distances, labels = self._flat.search(
+                query[None], min(k + _SPARE_CANDIDATES, count), params=_listed(chosen)
+            )
+            found, rows = distances[0], labels[0][labels[0] >= 0]  # FAISS fills up with -1
         exact = _squared_distances(self._all_embeddings()[rows], query)
         radius = self._in_float32(np.partition(exact, k - 1)[k - 1])
-        if len(rows) == count or found[0, -1] > radius:
+        if len(rows) == count or found[-1] > radius:
             return rows, exact
         if chosen is not None and count <= _FEW:
             return chosen, _squared_distances(self._all_embeddings()[chosen], query)

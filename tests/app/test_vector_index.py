@@ -76,6 +76,19 @@ def test_search_equals_brute_force(case: tuple[dict[int, Vector], Vector], k: in
         assert filled(kind, stored).search(query, k) == brute_force(stored, query, k)
 
 
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_large_collections_are_searched_in_parts(k: int) -> None:
+    """Enough rows for each core to have some. Nearest ones and ties lie in all parts."""
+    rng = np.random.default_rng(k)
+    embeddings = rng.integers(-200, 200, (400_000, 2)).astype(np.float32)
+    index = FaissIndex(2, "v1")
+    index.add(np.arange(400_000), embeddings)
+    for query in (embeddings[0], embeddings[-1], np.array([0.5, 0.5], np.float32)):
+        distances = np.square(embeddings.astype(np.float64) - query).sum(axis=1)
+        nearest = np.argsort(distances, kind="stable")[:k]
+        assert index.search(query, k) == [Hit(int(row), float(distances[row])) for row in nearest]
+
+
 @pytest.mark.parametrize("d", [1, 8, 16, 64, 256])
 @pytest.mark.parametrize("shift", [0.0, 1.0, 1000.0])
 def test_search_equals_brute_force_on_many_vectors(new_index: NewIndex, d: int, shift: float) -> None:
