@@ -29,7 +29,7 @@ from embedding.model_file import save_model
 mpl.use("Agg")
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import FuncFormatter, LogFormatter
 
 __all__ = ["growth_plot", "growth_plots"]
 
@@ -151,7 +151,7 @@ def growth_plots(path: Path, title: str, panels: Mapping[str, Curves]) -> None:
             shown = [(n, value) for n, value in points if value > 0]
             one.plot([n for n, _ in shown], [value for _, value in shown], marker="o", label=name)
         one.set(xscale="log", yscale="log", xlabel="pictures", ylabel=ylabel)
-        one.yaxis.set_major_formatter(LogFormatter())  # its powers of ten are shorter
+        one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         one.yaxis.set_minor_formatter(LogFormatter())
         one.grid(visible=True, which="major", alpha=0.3)
         one.legend(frameon=False)
