@@ -25,7 +25,6 @@ __all__ = ["IvfIndex"]
 _log = logging.getLogger(__name__)
 
 _WANTED_RECALL = 0.995  # as measured; what is promised is 0.99, of queries that were not measured
-_MOST_GROWTH = 3  # times what the centroids were found for, or as many times less; then others are found
 _MOST_UNLISTED = 0.05  # of all rows; each costs a search as much as a row of a list
 _BLOCK_ROWS = 65_536
 
@@ -68,8 +67,7 @@ class IvfIndex(FaissIndex):
         lists, count = self._lists, len(self)
         if lists is None or count < self._approximate_from:
             return (lists is None) == (count >= self._approximate_from)
-        is_alike = lists.trained_on / _MOST_GROWTH <= count <= lists.trained_on * _MOST_GROWTH
-        return not is_alike or count - lists.listed > _MOST_UNLISTED * count
+        return not lists.suit(count) or count - lists.listed > _MOST_UNLISTED * count
 
     def _rearrange(self) -> None:
         with self._lock.reading():  # no change comes between the copy and the first one that is noted
@@ -90,7 +88,7 @@ class IvfIndex(FaissIndex):
     def _divided(self, embeddings: Embeddings) -> tuple[InvertedLists, Ids]:
         """Lists, and the rows (n,) in their order."""
         lists, count = self._lists, len(embeddings)
-        if lists and lists.trained_on / _MOST_GROWTH <= count <= lists.trained_on * _MOST_GROWTH:
+        if lists and lists.suit(count):
             centroids, trained_on = lists.centroids, lists.trained_on
         else:
             centroids, trained_on = trained(embeddings), count

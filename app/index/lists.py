@@ -20,6 +20,7 @@ _LISTS = 4  # times the square root of the number of rows: about as many rows in
 _ROWS_A_LIST = 64  # that k-means is given; more makes no better lists
 _ITERATIONS = 10
 _SEED = 1234
+_MOST_GROWTH = 3  # times what the centroids were found for, or as many times less; then others are found
 _BLOCK_ROWS = 65_536
 _QUERIES = 400  # that recall is measured with
 _NEIGHBOURS = 10  # of each
@@ -45,6 +46,10 @@ class InvertedLists:
     def listed(self) -> int:
         """How many rows are in lists."""
         return int(self.bounds[-1])
+
+    def suit(self, count: int) -> bool:
+        """Whether their centroids do for that many rows."""
+        return self.trained_on / _MOST_GROWTH <= count <= self.trained_on * _MOST_GROWTH
 
     def near(self, query: Embeddings, count: int) -> Rows:
         """Of `count` rows, those that a search for a query (d,) looks at, each once."""
