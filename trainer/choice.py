@@ -16,6 +16,7 @@ from trainer.config import MiniBatch, Network, TrainConfig
 from trainer.errors import RunFolderError
 from trainer.fit import fit_metric
 from trainer.measured import Measured, Weights, measure, weights_of
+from trainer.ranks import ALONE, Ranks
 from trainer.run import Run
 from trainer.training_data import TrainingData
 
@@ -60,10 +61,10 @@ def family(config: TrainConfig) -> dict[str, TrainConfig]:
     return {"default": config, **members, "one layer": replace(config, optimiser=MiniBatch(), b=TrainConfig.b)}
 
 
-def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run: Run) -> Choice:
+def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run: Run, ranks: Ranks = ALONE) -> Choice:
     """Learn from the images inside, measure outside: the default always, others while the time budget lasts.
 
-    Raises: RunFolderError (a checkpoint or an earlier result that does not fit).
+    Raises: RunFolderError (a checkpoint or an earlier result that does not fit), RanksError.
     """
     weights = weights_of(outside)
     members = family(config) if _count(weights) >= _LEAST_COUNT else {"default": config}
@@ -75,7 +76,7 @@ def choose(inside: TrainingData, outside: TrainingData, config: TrainConfig, run
         if tried and not _affordable(member, config, tried):
             too_long.append(name)
             continue
-        tried[name] = _try(name, member, inside, outside, run)
+        tried[name] = _try(name, member, inside, outside, run, ranks)
         if len(members) > 1:
             _write(run, tried)
     if too_long:
@@ -96,12 +97,12 @@ class _Tried:
     seconds: float
 
 
-def _try(name: str, member: TrainConfig, inside: TrainingData, outside: TrainingData, run: Run) -> _Tried:
+def _try(name: str, member: TrainConfig, inside: TrainingData, outside: TrainingData, run: Run, ranks: Ranks) -> _Tried:
     phase = "validation" if name == "default" else f"validation, {name}"
     checkpoint, steps = run.load_checkpoint(phase), member.optimiser.steps
     ahead = steps - (checkpoint.step if checkpoint else 0)
     start = time.monotonic()
-    measured = measure(fit_metric(inside, member, run, phase), outside, member.threshold, member.seed)
+    measured = measure(fit_metric(inside, member, run, phase, ranks), outside, member.threshold, member.seed)
     seconds = time.monotonic() - start
     return _Tried(measured, seconds * steps / ahead if ahead else seconds)  # as if it had not been interrupted
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +13,7 @@ import typer
 from embedding.errors import EmbeddingError
 from trainer.errors import BadConfig, TrainerError
 from trainer.experiment.command import experiment
+from trainer.launch import Launch
 from trainer.options import (
     BackboneName,
     Cache,
@@ -32,12 +34,21 @@ __all__ = ["main"]
 # Enough for all members of the family on some thousand images.
 _TIME_BUDGET_S = 120.0
 
+# Torchrun ends all processes when one ends: first comes the one that tells why.
+_TELLING_S = 10.0
+
 app = typer.Typer(
     help="Learn what 'the same kind' means from images in class folders, from a CSV, or from pairs.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _check_launch(context: typer.Context) -> None:
+    if context.invoked_subcommand not in (None, "train"):
+        Launch.of_environment().check_alone(str(context.invoked_subcommand))
 
 
 @app.command()
@@ -78,7 +89,10 @@ def train(
     cache: Cache = None,
     threads: Threads = 0,
 ) -> None:
-    """Learn an embedding; writes a run folder with the model file."""
+    """Learn an embedding; writes a run folder with the model file.
+
+    Several processes, also on several machines: torchrun --nproc-per-node N -m -- trainer train ...
+    """
     from trainer.config import TrainConfig
     from trainer.dataset import read_source
 
@@ -96,21 +110,29 @@ def train(
             nml={"b": b, "initialisation": initialisation},
         ),
     )
+    launch = Launch.of_environment()
+    launch.check(config)
+    if launch.rank:
+        _learn_along(launch, device)
+        return
     read = read_source(source, root)
     for note in read.notes:
         logging.warning(note)
     # Imported only now: scikit-learn and torch take seconds, and mistakes should be told before.
+    from trainer.ranks import joined
     from trainer.run import Run
     from trainer.train import train as run_training
 
-    model = run_training(
-        read,
-        config,
-        loaded_backbone(backbone, weights, allow_download, device, threads),
-        Run(out),
-        cache_folder(cache),
-        resume=resume,
-    )
+    with joined(launch, device) as ranks:
+        model = run_training(
+            read,
+            config,
+            loaded_backbone(backbone, weights, allow_download, device, threads),
+            Run(out),
+            cache_folder(cache),
+            resume=resume,
+            ranks=ranks,
+        )
     validation = dict(model.training["validation"])
     for member in validation.pop("compared", []):
         ahead = "" if member["name"] == "default" else " ({difference:+.4f} ± {standard_error:.4f})".format(**member)
@@ -171,13 +193,27 @@ app.command()(update)
 
 
 def main() -> None:
-    """Entry point: errors with a known cause end in one line and exit code 2, not in a traceback."""
+    """Entry point: errors with a known cause end in one line and exit code 2, not in a traceback.
+
+    Where several processes have the same one, the others leave the telling to the first of their machine.
+    """
     logging.basicConfig(level=logging.WARNING, format="note: %(message)s")
     try:
         app()
     except (TrainerError, EmbeddingError) as error:
+        if not Launch.of_environment().tells(error):
+            time.sleep(_TELLING_S)
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+
+
+def _learn_along(launch: Launch, device: str) -> None:
+    """What a process that is not the first one does. Raises: RanksError."""
+    from trainer.fit import fit_along
+    from trainer.ranks import joined
+
+    with joined(launch, device) as ranks:
+        fit_along(ranks)
 
 
 def _agreed(value: str, given: str | None, option: str) -> str:

@@ -14,12 +14,13 @@ from trainer.initialisation import initial_landmarks
 from trainer.mini_batch import MiniBatchAdam
 from trainer.network import NetworkAdam
 from trainer.one_pair import SparseRows, descend
+from trainer.ranks import ALONE, Ranks
 from trainer.run import Checkpoint, Run
 from trainer.sampling import PairIndices, draw_pairs, generator
 from trainer.threads import one_thread
 from trainer.training_data import TrainingData
 
-__all__ = ["fit_metric"]
+__all__ = ["fit_along", "fit_metric"]
 
 # Steps between two reports and checkpoints.
 _MINI_BATCH_REPORT = 50
@@ -40,27 +41,43 @@ class _Optimiser(Protocol):
     def restore(self, state: dict[str, npt.NDArray[np.float32]]) -> None: ...
 
 
-def fit_metric(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> Metric:
+def fit_metric(data: TrainingData, config: TrainConfig, run: Run | None, phase: str, ranks: Ranks = ALONE) -> Metric:
     """Learn a metric of d dimensions. The same data, settings and phase give the same one, interrupted or not, on any
     number of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
+    Several processes give the same one up to rounding.
 
     run: where the log and the checkpoints go; None keeps neither and shows no progress.
-    Raises: RunFolderError (a checkpoint that does not fit).
+    ranks: this process, the first one, and others that are in `fit_along`. They take mini-batches only.
+    Raises: RunFolderError (a checkpoint that does not fit), RanksError.
     """
     with one_thread():
-        return _fit(data, config, run, phase)
+        if ranks.count > 1:
+            ranks.agreed((config, phase))
+            data = ranks.latest(data)
+        return _fit(data, config, run, phase, ranks)
 
 
-def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str) -> Metric:
+def fit_along(ranks: Ranks) -> None:
+    """What the other processes do: their part of each fit of the first one, until it dismisses them.
+
+    Raises: RanksError.
+    """
+    while (task := ranks.heard()) is not None:
+        config, phase = task
+        with one_thread():
+            _fit(ranks.latest(), config, None, phase, ranks)
+
+
+def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str, ranks: Ranks) -> Metric:
     settings = config.optimiser
     optimiser: _Optimiser
     if isinstance(settings, Network):
-        optimiser, report = NetworkAdam(data, config, settings, phase), _MINI_BATCH_REPORT
+        optimiser, report = NetworkAdam(data, config, settings, phase, ranks), _MINI_BATCH_REPORT
     elif isinstance(settings, MiniBatch):
-        optimiser, report = MiniBatchAdam(data, config, settings, phase), _MINI_BATCH_REPORT
+        optimiser, report = MiniBatchAdam(data, config, settings, phase, ranks), _MINI_BATCH_REPORT
     else:
         optimiser, report = _OnePairSgd(data, config, settings, phase), _ONE_PAIR_REPORT
-    begin = _resume(optimiser, run, phase) if run else 0
+    begin = _begin_together(optimiser, _resume(optimiser, run, phase) if run else 0, ranks)
     with tqdm(
         total=settings.steps, initial=begin, desc=phase, unit="step", unit_scale=True, disable=run is None
     ) as progress:
@@ -84,6 +101,16 @@ def _resume(optimiser: _Optimiser, run: Run, phase: str) -> int:
             raise RunFolderError(f"The checkpoint in {run.folder} does not fit ({error}): start a new run.") from error
         begin = checkpoint.step
     run.forget_after(phase, begin)
+    return begin
+
+
+def _begin_together(optimiser: _Optimiser, begin: int, ranks: Ranks) -> int:
+    """Bring the others to where the first process goes on."""
+    if ranks.count == 1:
+        return begin
+    begin, state = ranks.agreed((begin, optimiser.state() if begin else {}))
+    if state and not ranks.first:
+        optimiser.restore(state)
     return begin
 
 

@@ -57,7 +57,7 @@ def supervised_contrastive(similarities: torch.Tensor, same: torch.Tensor, tempe
     similarities: (r, r), cosines of unit vectors; same: (r, r) bool, symmetric, its diagonal is ignored.
     Source: Khosla et al., NeurIPS 2020, equation 2 (the sum outside the logarithm).
     """
-    itself = torch.eye(len(similarities), dtype=torch.bool)
+    itself = torch.eye(len(similarities), dtype=torch.bool, device=similarities.device)
     logits = (similarities / temperature).masked_fill(itself, -torch.inf)
     shares = logits - torch.logsumexp(logits, dim=1, keepdim=True)
     similar = same & ~itself

@@ -14,6 +14,7 @@ from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
 from trainer.loss import pair_cross_entropy, supervised_contrastive
 from trainer.pca import principal_components
 from trainer.progress import cosine, means, violation_rates
+from trainer.ranks import ALONE, Ranks
 from trainer.sampling import PairBatches, PairIndices, batches_of, generator
 from trainer.standardised import spread, with_dropout
 from trainer.training_data import TrainingData
@@ -38,8 +39,8 @@ _PCA_IMAGES = 10_000
 class NetworkAdam:
     """A fit under way. Units see the roots of the histograms, standardised; `metric` folds that into its parameters."""
 
-    def __init__(self, data: TrainingData, config: TrainConfig, settings: Network, phase: str):
-        self._config, self._settings, self._phase = config, settings, phase
+    def __init__(self, data: TrainingData, config: TrainConfig, settings: Network, phase: str, ranks: Ranks = ALONE):
+        self._config, self._settings, self._phase, self._ranks = config, settings, phase, ranks
         self._roots = np.sqrt(data.histograms)
         self._mean, self._deviation = spread(self._roots)
         self._sampler = batches_of(data.known, settings)
@@ -47,8 +48,10 @@ class NetworkAdam:
         verdicts = data.verdicts if data.verdicts is not None and len(data.verdicts) else None
         self._verdicts = PairBatches(verdicts, settings.pairs_per_batch) if verdicts else None
         rng = generator(config.seed, phase + " start", 0)
-        self._parameters = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
-        self._direct = torch.from_numpy(self._components(config.d, rng))  # (D, d)
+        start = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
+        self._parameters = {name: ranks.tensor(values).requires_grad_() for name, values in start.items()}
+        # On another machine components may have other signs.
+        self._direct = ranks.tensor(ranks.agreed(self._components(config.d, rng)))  # (D, d)
         self._adam = torch.optim.AdamW(
             self._parameters.values(), betas=_ADAM_BETAS, weight_decay=_weight_decay(data, settings), fused=True
         )
@@ -77,21 +80,22 @@ class NetworkAdam:
         return means([self._step(step) for step in range(first, last)])
 
     def _step(self, step: int) -> dict[str, float]:
-        settings, rng = self._settings, generator(self._config.seed, self._phase, step)
+        settings, ranks, rng = self._settings, self._ranks, generator(self._config.seed, self._phase, step)
         batch = self._sampler.batch(rng)
         similarities = self._similarities(batch.rows, rng)
-        left, right = torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)
+        left, right = ranks.tensor(batch.pairs.left), ranks.tensor(batch.pairs.right)
         distances = 2 - 2 * similarities[left, right]  # (P,), of unit vectors
-        similar = torch.from_numpy(batch.pairs.similar)
+        similar = ranks.tensor(batch.pairs.similar)
         if self._from_pairs:
             loss = pair_cross_entropy(distances, similar, UNIT_THRESHOLD, _SLOPE, _Q)
         else:
-            same = torch.zeros(similarities.shape, dtype=torch.bool)
+            same = torch.zeros_like(similarities, dtype=torch.bool)
             same[left, right] = same[right, left] = similar
             loss = supervised_contrastive(similarities, same, settings.temperature) + self._loss_of_verdicts(rng)
         self._adam.param_groups[0]["lr"] = settings.learning_rate * cosine(step / settings.steps)
         self._adam.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
+        ranks.add_gradients(self._parameters.values())
         self._adam.step()
         violating = (distances.detach() < UNIT_THRESHOLD) != similar
         return {"loss": float(loss.detach()), **violation_rates(violating, similar)}
@@ -99,16 +103,19 @@ class NetworkAdam:
     def _loss_of_verdicts(self, rng: np.random.Generator) -> torch.Tensor:
         """Of a batch of the pairs that are known beside classes; 0 where there are none."""
         if self._verdicts is None:
-            return torch.zeros(())
+            return torch.zeros((), device=self._ranks.device)
         batch = self._verdicts.batch(rng)
         similarities = self._similarities(batch.rows, rng)
-        distances = 2 - 2 * similarities[torch.from_numpy(batch.pairs.left), torch.from_numpy(batch.pairs.right)]
-        return pair_cross_entropy(distances, torch.from_numpy(batch.pairs.similar), UNIT_THRESHOLD, _SLOPE, _Q)
+        tensor = self._ranks.tensor
+        distances = 2 - 2 * similarities[tensor(batch.pairs.left), tensor(batch.pairs.right)]
+        return pair_cross_entropy(distances, tensor(batch.pairs.similar), UNIT_THRESHOLD, _SLOPE, _Q)
 
     def _similarities(self, rows: npt.NDArray[np.int64], rng: np.random.Generator) -> torch.Tensor:
         """Cosines (r, r) of these images, some of their features left out."""
-        x = torch.from_numpy(self._standardised(rows))
-        embeddings = self._embed(with_dropout(x, self._settings.feature_dropout, rng))
+        own = self._ranks.share(len(rows))
+        x = self._ranks.tensor(self._standardised(rows[own]))
+        embeddings = self._embed(with_dropout(x, self._settings.feature_dropout, rng, own, len(rows)))
+        embeddings = self._ranks.gathered(embeddings, len(rows))
         return embeddings @ embeddings.T
 
     def _embed(self, x: torch.Tensor) -> torch.Tensor:
@@ -117,10 +124,10 @@ class NetworkAdam:
         return normalize(hidden @ own["weights"].T + x @ self._direct + own["offset"])
 
     def metric(self) -> HellingerNetwork:
-        own = {name: parameter.detach().numpy() for name, parameter in self._parameters.items()}
+        own = {name: parameter.detach().cpu().numpy() for name, parameter in self._parameters.items()}
         # Products with the mean are sums of large terms that mostly cancel: float64, of what the model file will hold.
         units = (own["units"] / self._deviation[:, None]).astype(np.float32)
-        direct = (self._direct.numpy() / self._deviation[:, None]).astype(np.float32)
+        direct = (self._direct.cpu().numpy() / self._deviation[:, None]).astype(np.float32)
         mean = self._mean.astype(np.float64)
         unit_offset = (own["unit_offset"] - mean @ units).astype(np.float32)
         offset = (own["offset"] - mean @ direct).astype(np.float32)
@@ -128,17 +135,17 @@ class NetworkAdam:
 
     def state(self) -> dict[str, npt.NDArray[np.float32]]:
         moments = {
-            f"{name}.{moment}": self._adam.state[parameter][moment].numpy()
+            f"{name}.{moment}": self._adam.state[parameter][moment].cpu().numpy()
             for name, parameter in self._parameters.items()
             for moment in _MOMENTS
         }
-        return {name: parameter.detach().numpy() for name, parameter in self._parameters.items()} | moments
+        return {name: parameter.detach().cpu().numpy() for name, parameter in self._parameters.items()} | moments
 
     def restore(self, state: dict[str, npt.NDArray[np.float32]]) -> None:
         for name, parameter in self._parameters.items():
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(state[name]))
-            self._adam.state[parameter] = {moment: torch.from_numpy(state[f"{name}.{moment}"]) for moment in _MOMENTS}
+            self._adam.state[parameter] = {moment: self._ranks.tensor(state[f"{name}.{moment}"]) for moment in _MOMENTS}
 
 
 def _weight_decay(data: TrainingData, settings: Network) -> float:
@@ -150,13 +157,12 @@ def _weight_decay(data: TrainingData, settings: Network) -> float:
     return min(settings.weight_decay * more, 1 / settings.learning_rate)
 
 
-def _start(feature_dim: int, hidden: int, d: int, rng: np.random.Generator) -> dict[str, torch.Tensor]:
+def _start(feature_dim: int, hidden: int, d: int, rng: np.random.Generator) -> dict[str, npt.NDArray[np.float32]]:
     """Units are drawn evenly within 1 / sqrt(D), as is usual for such layers; they add nothing yet."""
     bound = np.float32(feature_dim**-0.5)
-    start = {
+    return {
         "units": bound * rng.uniform(-1, 1, (feature_dim, hidden)).astype(np.float32),
         "unit_offset": bound * rng.uniform(-1, 1, hidden).astype(np.float32),
         "weights": np.zeros((d, hidden), np.float32),
         "offset": np.zeros(d, np.float32),
     }
-    return {name: torch.from_numpy(values).requires_grad_() for name, values in start.items()}

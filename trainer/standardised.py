@@ -27,13 +27,17 @@ def spread(features: FloatMatrix) -> tuple[FloatMatrix, FloatMatrix]:
     return mean.astype(np.float32), np.maximum(deviation, least).astype(np.float32)
 
 
-def with_dropout(x: torch.Tensor, share: float, rng: np.random.Generator) -> torch.Tensor:
+def with_dropout(
+    x: torch.Tensor, share: float, rng: np.random.Generator, rows: slice = slice(None), count: int | None = None
+) -> torch.Tensor:
     """x (r, D) with about this share of its elements at 0 and the others enlarged to keep the mean.
 
     A byte decides on an element: torch's own dropout takes as long as the rest of a linear head's step.
+    rows, count: x is these rows of so many, and loses what it would lose among all of them.
     """
     least = min(255, round(256 * share))
     if least == 0:
         return x
-    kept = torch.from_numpy(rng.integers(256, size=tuple(x.shape), dtype=np.uint8) >= least)
+    size = (len(x) if count is None else count, x.shape[1])
+    kept = torch.from_numpy(rng.integers(256, size=size, dtype=np.uint8)[rows] >= least).to(x.device)
     return x * kept * (256 / (256 - least))

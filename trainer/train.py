@@ -18,6 +18,7 @@ from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset, RunFolderError
 from trainer.fit import fit_metric
 from trainer.image_set import ImageSet, load_image_set
+from trainer.ranks import ALONE, Ranks
 from trainer.run import Run, library_versions
 from trainer.sampling import PairIndices
 from trainer.training_data import TrainingData
@@ -26,14 +27,22 @@ __all__ = ["fingerprint", "train"]
 
 
 def train(
-    source: Source, config: TrainConfig, backbone: Backbone, run: Run, cache: Path, *, resume: bool = False
+    source: Source,
+    config: TrainConfig,
+    backbone: Backbone,
+    run: Run,
+    cache: Path,
+    *,
+    resume: bool = False,
+    ranks: Ranks = ALONE,
 ) -> Model:
     """Run the two phases and write the model file into the run folder.
 
     "validation" learns from part of the images and is measured on the rest: that gives the metrics and the calibration,
     and with a time budget the settings. "final" learns from all of them; its model is the result.
 
-    Raises: BadDataset, RunFolderError.
+    ranks: this process, the first one, and others that are in `fit_along`.
+    Raises: BadDataset, RunFolderError, RanksError.
     """
     run.check_may_begin(config, resume=resume)
     images = load_image_set(source, backbone, cache).part("train", config.test_fraction)
@@ -46,19 +55,24 @@ def train(
     measured = run.read_json("validation.json")
     if measured is None:
         out = held_out(images.digests, images.strata, config.validation_fraction, "validation")
-        measured = _chosen(data, out, config, run)
+        measured = _chosen(data, out, config, run, ranks)
         run.write_json("validation.json", measured)
     forget_tries(run)
     config = _member(config, measured, run)
-    metric = fit_metric(data, config, run, "final")
-    model = _model(metric, backbone, config, data, measured)
+    metric = fit_metric(data, config, run, "final", ranks)
+    model = _model(metric, backbone, config, data, measured, ranks.count)
     save_model(model, run.model_path)
     run.finish()
     return model
 
 
 def _model(
-    metric: Metric, backbone: Backbone, config: TrainConfig, data: TrainingData, measured: Mapping[str, Any]
+    metric: Metric,
+    backbone: Backbone,
+    config: TrainConfig,
+    data: TrainingData,
+    measured: Mapping[str, Any],
+    processes: int,
 ) -> Model:
     fields = measured.get("calibration")
     try:
@@ -78,6 +92,7 @@ def _model(
             "pairs": len(data.known) if isinstance(data.known, PairIndices) else None,
             "validation": {key: value for key, value in measured.items() if key != "calibration"},
             "versions": library_versions(),
+            **({"processes": processes} if processes > 1 else {}),
         },
     )
 
@@ -101,12 +116,14 @@ def _training_data(images: ImageSet) -> TrainingData:
     return data
 
 
-def _chosen(data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig, run: Run) -> dict[str, Any]:
+def _chosen(
+    data: TrainingData, out: npt.NDArray[np.bool_], config: TrainConfig, run: Run, ranks: Ranks
+) -> dict[str, Any]:
     """What learning from the rest gave on the held-out images. Without enough of them the answer says so."""
     inside, outside = data.within(~out), data.within(out)
     if not (inside.learnable and outside.learnable):
         return {"held_out_images": int(out.sum()), "note": "too few held-out images or pairs to measure on"}
-    choice = choose(inside, outside, config, run)
+    choice = choose(inside, outside, config, run, ranks)
     if len(choice.compared) == 1:
         return choice.measured
     return {"chosen": choice.name, "compared": choice.compared} | choice.measured
