@@ -1,4 +1,4 @@
-"""README and documents are true: settings, commands, links, the compose file."""
+"""README and documents are true: settings, commands, links."""
 
 import re
 import shlex
@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 from typer.main import get_command
 
 from app.cli import cli as samekind
 from app.operations.check import Kind
-from app.settings import PREFIX, settings_table
+from app.settings import settings_table
 from tests.conftest import ROOT
 from trainer.cli import app as trainer_app
-from trainer.update.command import KEY_VARIABLE
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
@@ -78,34 +76,3 @@ def test_named_files_exist() -> None:
     names = re.findall(r"`((?:tests|app|embedding|trainer|docs)/[\w/.]+)`", text)
     assert names
     assert [name for name in names if not (ROOT / name).exists()] == []
-
-
-def test_compose_names_settings_and_services_that_exist() -> None:
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-    assert set(compose["services"]) == {"server", "trainer", "updater"}
-    known = {name for name, _, _ in settings_table()} | {KEY_VARIABLE}
-    for service in compose["services"].values():
-        assert {name for name in service["environment"] if name.startswith(PREFIX)} <= known
-        for volume in service.get("volumes", []):
-            source = volume.split(":")[0]
-            assert source.startswith((".", "$")) or source in compose["volumes"]
-    server, updater = compose["services"]["server"], compose["services"]["updater"]
-    assert server["ports"][0].startswith("127.0.0.1:")
-    group: Any = get_command(trainer_app)
-    program, name, *options = updater["command"]
-    asked = group.commands[name].make_context(name, options).params
-    assert (program, asked["watch"], asked["server"]) == ("trainer", True, "http://server:8000")
-    assert "server" in server["environment"]["SAMEKIND_ALLOWED_HOSTS"].strip("${}").split(":-")[1].split(",")
-
-
-def test_the_image_copies_what_it_builds_from() -> None:
-    dockerfile = (ROOT / "Dockerfile").read_text()
-    ignored = (ROOT / ".dockerignore").read_text().splitlines()
-    sources = [
-        word for line in re.findall(r"^COPY (?!--from)(.+)$", dockerfile, re.MULTILINE) for word in line.split()[:-1]
-    ]
-    assert {"pyproject.toml", "constraints.txt", "app", "embedding", "trainer"} <= set(sources)
-    for source in sources:
-        assert (ROOT / source).exists()
-        assert f"!{source.split('/')[0]}" in ignored
-    assert "USER samekind" in dockerfile
