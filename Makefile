@@ -24,7 +24,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up .venv: about two minutes and 6 GB, most of it torch. Only once."
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --constraint constraints.txt --editable '.[server,train,compare,dev]'
+	$(BIN)/pip install --constraint constraints.txt --editable '.[server,scale,bulk,train,compare,dev]'
 	@touch $@
 
 demo: $(INSTALLED)

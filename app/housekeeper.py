@@ -42,7 +42,7 @@ def _keep_house(collection: Collection, interval_s: float, started: float, stop:
         if time.time() >= next_time:
             collection.sweep_soon.clear()
             if not _try(
-                "Housekeeping could not be done, it will be tried again", keep_house, collection, started, stop.is_set
+                "Housekeeping could not be done, it will be tried again", _keep, collection, started, stop.is_set
             ):
                 collection.sweep_soon.set()
             next_time = time.time() + interval_s
@@ -53,6 +53,13 @@ def _keep_house(collection: Collection, interval_s: float, started: float, stop:
             next_return = time.time() + _RETURN_S
         if stop.wait(min(1.0, interval_s)):
             return
+
+
+def _keep(collection: Collection, started: float, stopped: Callable[[], bool]) -> None:
+    """One replica at a time keeps house."""
+    with collection.turns.taken("housekeeping") as taken:
+        if taken:
+            keep_house(collection, started, stopped)
 
 
 def _try(trouble: str, job: Callable[..., None], *arguments: object) -> bool:

@@ -32,7 +32,7 @@ def set_up_logs(form: Literal["text", "json"]) -> None:
     handler.setFormatter(_json_formatter() if form == "json" else _TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    for noisy in ("alembic", "httpx"):
+    for noisy in ("aiobotocore", "alembic", "botocore", "httpx"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 

@@ -36,6 +36,7 @@ from app.api.watching import RequestMetrics, Watched
 from app.housekeeper import housekeeping
 from app.metrics import PrometheusMeasures
 from app.parts import open_collection
+from app.replica import keeping_up
 from app.settings import Settings
 from app.worker import working
 from embedding import __version__
@@ -91,6 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     settings: Settings = app.state.settings
     with (
         open_collection(settings, listening=True, measures=app.state.measures) as collection,
+        keeping_up(collection),
         housekeeping(collection, settings.housekeeping_interval_s),
         working(collection),
     ):

@@ -3,21 +3,25 @@
 import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from app.backbones import LocalBackbones
 from app.errors import DataFolderInUse
 from app.fetching import AllowListFetcher, NoFetcher
 from app.index.faiss_index import FaissIndex
 from app.index.ivf_index import IvfIndex
-from app.index.snapshot import FileSnapshots
+from app.index.milvus_indexes import MilvusIndexes
+from app.index.milvus_server import milvus_place
+from app.index.pgvector_index import PgvectorIndexes
+from app.index.snapshot import FileSnapshots, SharedSnapshots
 from app.metrics import Unmeasured
 from app.operations.check import Finding, Subject, check
 from app.operations.repairing import repairs_of
-from app.ports import Fetcher, Measures, NewIndex, Repository
+from app.ports import Fetcher, Measures, NewIndex, Repository, SharedIndexes, Spool
 from app.services.activation import activate, model_to_start_with
 from app.services.collection import ActiveModel, Collection
 from app.services.duplicates import near_duplicates
@@ -25,8 +29,14 @@ from app.services.housekeeping import YOUNG_S
 from app.services.indexing import save_snapshot
 from app.services.kept import purge_queries
 from app.services.keys import check_strangers
-from app.settings import Settings
-from app.store.opened import open_store, own_store
+from app.settings import PGVECTOR, Settings
+from app.store.database import Database
+from app.store.folder import FolderFiles
+from app.store.folder_spool import FolderSpool
+from app.store.index_changes import SqlIndexChanges
+from app.store.lock import JointChange, OwnTurns, ServerTurns
+from app.store.opened import Store, open_store, own_store, share_store
+from app.store.shared_spool import STRAY_AFTER_S, SharedSpool
 from embedding.backbone import Backbone
 from embedding.engine import EngineOptions
 from embedding.image import ImageLimits
@@ -39,9 +49,16 @@ __all__ = ["find_near_duplicates", "look_for_damage", "open_collection", "rebuil
 
 @contextmanager
 def open_collection(
-    settings: Settings, *, activated: bool = True, listening: bool = False, measures: Measures | None = None
+    settings: Settings,
+    *,
+    activated: bool = True,
+    listening: bool = False,
+    alone: bool = False,
+    measures: Measures | None = None,
 ) -> Iterator[Collection]:
     """Open everything in the order in which it can fail cheaply; close it in the opposite order.
+
+    alone: with no replica beside it, also where they share the index.
 
     listening: whether requests will come; then there must be a key if strangers could send them.
     activated: False makes no index, and looks neither at the model nor at the stored features: these may need a repair.
@@ -49,10 +66,10 @@ def open_collection(
     """
     measures = measures or Unmeasured()
     use_threads(settings.threads)
-    with own_store(settings.places) as store:
+    with _opened_store(settings, alone=alone) as store, _shared_indexes(settings, store.database) as shared:
         if listening:
             check_strangers(store.repository.keys, settings.host, settings.anonymous)
-        model = model_to_start_with(store.repository, settings.model) if activated else None
+        model = model_to_start_with(store.repository, settings.model, shared=bool(shared)) if activated else None
         backbones = _backbones(settings, measures)
         extractor, extraction = backbones.parts_of(_backbone(backbones, store.repository, model))
         collection = Collection(
@@ -64,19 +81,41 @@ def open_collection(
             backbones=backbones,
             fetcher=_fetcher(settings),
             measures=measures,
-            new_index=_new_index(settings),
-            snapshots=FileSnapshots(settings.snapshot),
+            new_index=shared or _new_index(settings),
+            snapshots=SharedSnapshots(shared) if shared else FileSnapshots(settings.snapshot),
+            turns=ServerTurns(store.database) if shared else OwnTurns(),
+            change=JointChange(store.database) if shared else Lock(),
+            shared=shared,
             max_k=settings.max_k,
             query_retention=timedelta(seconds=settings.query_retention_s),
             job_retention=timedelta(seconds=settings.job_retention_s),
             keep_models=settings.keep_models,
-            spool=settings.spool,
+            spool=_spool(settings, store),
             import_dir=settings.import_dir,
         )
         purge_queries(collection)
         if model is not None:
             activate(collection, model)
         yield collection
+
+
+@contextmanager
+def _opened_store(settings: Settings, *, alone: bool) -> Iterator[Store]:
+    opened = share_store if settings.places.shared and not alone else own_store
+    with opened(settings.places) as store:
+        yield store
+
+
+@contextmanager
+def _shared_indexes(settings: Settings, database: Database) -> Iterator[SharedIndexes | None]:
+    """Raises: CannotStart, StoreUnavailable."""
+    if settings.index_url == PGVECTOR:
+        yield PgvectorIndexes(database)
+    elif settings.index_url:
+        with closing(MilvusIndexes(milvus_place(settings.index_url), SqlIndexChanges(database))) as indexes:
+            yield indexes
+    else:
+        yield None
 
 
 def find_near_duplicates(settings: Settings, bound: float) -> list[tuple[str, str, float]]:
@@ -97,9 +136,9 @@ def find_near_duplicates(settings: Settings, bound: float) -> list[tuple[str, st
 
 def rebuild_index(settings: Settings) -> ActiveModel:
     """Embed every image again, whatever a snapshot says. Raises: as `open_collection`, NoActiveModel."""
-    with open_collection(settings, activated=False) as collection:
+    with open_collection(settings, activated=False, alone=True) as collection:
         collection.snapshots.discard()
-        model = model_to_start_with(collection.repository, settings.model)
+        model = model_to_start_with(collection.repository, settings.model, shared=bool(collection.shared))
         if model is not None:
             activate(collection, model)
         save_snapshot(collection)
@@ -108,11 +147,12 @@ def rebuild_index(settings: Settings) -> ActiveModel:
 
 def look_for_damage(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     """Check, beside a running service too. Raises: CannotStart and its kinds, StoreUnavailable."""
-    with open_store(settings.places) as store:
+    with open_store(settings.places) as store, _shared_indexes(settings, store.database) as shared:
         # While others add images, a file that was just written may be named in a moment.
         young_before = time.time() - YOUNG_S
         snapshots = FileSnapshots(settings.snapshot)
-        subject = Subject(store.repository, store.blobs, snapshots, settings.spool, young_before, quick)
+        spool = _spool(settings, store)
+        subject = Subject(store.repository, store.blobs, snapshots, spool, young_before, quick, shared)
         yield from check(subject, repairs=None)
 
 
@@ -125,11 +165,14 @@ def repair_damage(settings: Settings, backup: Path | None, *, quick: bool) -> It
         if damage := store.repository.damage():
             yield from (Finding("database", line) for line in damage)
             return
-    with open_collection(settings, activated=False) as collection, collection.file_deletion.allowed() as allowed:
+    with (
+        open_collection(settings, activated=False, alone=True) as collection,
+        collection.file_deletion.allowed() as allowed,
+    ):
         if not allowed:
             raise DataFolderInUse("A backup of this collection is being made: repair it afterwards.")
-        spool = collection.spool
-        subject = Subject(collection.repository, collection.blobs, collection.snapshots, spool, math.inf, quick)
+        spool, shared = collection.spool, collection.shared
+        subject = Subject(collection.repository, collection.blobs, collection.snapshots, spool, math.inf, quick, shared)
         yield from check(subject, repairs_of(collection, backup))
 
 
@@ -141,6 +184,16 @@ def _fetcher(settings: Settings) -> Fetcher:
 def _new_index(settings: Settings) -> NewIndex:
     count = settings.approximate_from
     return partial(IvfIndex, approximate_from=count) if count else FaissIndex
+
+
+def _spool(settings: Settings, store: Store) -> Spool:
+    """In the data folder, or, for replicas, beside the blobs."""
+    if not settings.index_url:
+        return FolderSpool(settings.spool)
+    files = store.blobs.files
+    if isinstance(files, FolderFiles):  # one that all of them have
+        return FolderSpool(files.root / "spool", STRAY_AFTER_S)
+    return SharedSpool(files)
 
 
 def _backbones(settings: Settings, measures: Measures) -> LocalBackbones:

@@ -2,11 +2,12 @@
 
 import difflib
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import BadSettings
@@ -21,9 +22,11 @@ from app.hosts import (
 )
 from app.records import Anonymous, Places
 
-__all__ = ["PREFIX", "Settings", "load_settings", "settings_table"]
+__all__ = ["MILVUS", "PGVECTOR", "PREFIX", "Settings", "load_settings", "settings_table"]
 
 PREFIX = "SAMEKIND_"
+PGVECTOR, MILVUS = "pgvector", ("milvus+http://", "milvus+https://")  # what index_url may be
+_CREDENTIALS = re.compile(r"//[^/@]*@")  # of a URL
 _OF_OTHERS = {"key"}  # where `trainer update` finds its key: no setting, and no mistake either
 
 
@@ -40,10 +43,22 @@ class Settings(BaseSettings):
     )
     database_url: str = Field(
         "",
-        description="postgresql://user:password@host/database, or sqlite:////a/file; one process owns it; empty: "
-        "samekind.db in data_dir.",
+        description="postgresql://user:password@host/database, or sqlite:////a/file; one process owns it unless "
+        "index_url is set; empty: samekind.db in data_dir.",
     )
-    blobs_url: str = Field("", description="fsspec URL where originals and thumbnails are kept; empty: data_dir/blobs.")
+    # One for each thread that answers requests, and some more; PostgreSQL takes 100 of all replicas unless told more.
+    database_connections: int = Field(
+        50, ge=10, le=1000, description="Most connections to a PostgreSQL server at once, of each replica."
+    )
+    index_url: str = Field(
+        "",
+        description="Where replicas share the index: pgvector (in the PostgreSQL of database_url), or "
+        "milvus+http://host:19530; empty: in memory, of the one process that owns the collection.",
+    )
+    blobs_url: str = Field(
+        "",
+        description="fsspec URL where originals and thumbnails are kept, such as s3://bucket; empty: data_dir/blobs.",
+    )
     model: Path | None = Field(
         None, description="Model file to activate at start; unset: the one that was active last."
     )
@@ -154,6 +169,28 @@ class Settings(BaseSettings):
         check_names(allowed_hosts)
         return allowed_hosts
 
+    @field_validator("index_url")
+    @classmethod
+    def _only_shared_indexes(cls, index_url: str) -> str:
+        if index_url not in ("", PGVECTOR) and not index_url.startswith(MILVUS):
+            raise ValueError(f"must be {PGVECTOR}, or a URL that begins with {' or '.join(MILVUS)}")
+        return index_url
+
+    @model_validator(mode="after")
+    def _all_is_shared(self) -> Self:
+        """What replicas rely on must be where all of them reach it."""
+        if not self.index_url:
+            return self
+        if not self.database_url.startswith("postgres"):
+            raise ValueError(
+                "SAMEKIND_INDEX_URL is for replicas, which share a database: set SAMEKIND_DATABASE_URL too"
+            )
+        if not self.blobs_url:
+            raise ValueError("SAMEKIND_INDEX_URL is for replicas, which share their files: set SAMEKIND_BLOBS_URL too")
+        if self.approximate_from:
+            raise ValueError("SAMEKIND_APPROXIMATE_FROM is for an index in memory: unset it, or SAMEKIND_INDEX_URL")
+        return self
+
     @field_validator("cors_origins")
     @classmethod
     def _only_origins(cls, cors_origins: str) -> str:
@@ -207,7 +244,7 @@ class Settings(BaseSettings):
     @property
     def places(self) -> Places:
         """All three."""
-        return Places(self.data_dir, self.database, self.blobs)
+        return Places(self.data_dir, self.database, self.blobs, self.database_connections, shared=bool(self.index_url))
 
     @property
     def spool(self) -> Path:
@@ -252,7 +289,8 @@ def _refuse_unknown_variables(environment: Iterable[str]) -> None:
 def _sentence(problem: Any) -> str:
     name = ".".join(map(str, problem["loc"]))
     message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{PREFIX}{name.upper()}: {message}, got {problem['input']!r}" if name else message
+    given = _CREDENTIALS.sub("//...@", repr(problem["input"]))
+    return f"{PREFIX}{name.upper()}: {message}, got {given}" if name else message
 
 
 def _shown(default: object) -> str:

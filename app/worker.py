@@ -8,12 +8,14 @@ from threading import Event, Thread
 from app.errors import StoreUnavailable
 from app.jobs.doing import do_next
 from app.services.collection import Collection
+from app.services.following import followed
 from app.services.jobs import discard_needless_files, discard_strays
 
 __all__ = ["working"]
 
 _log = logging.getLogger(__name__)
 
+_LOOK_S = 1.0  # between two looks for jobs that were asked for through another replica
 _PAUSE_S = 5.0  # until a job is tried again that the database or the blob store did not let go on
 
 
@@ -40,13 +42,25 @@ def _discard_strays(collection: Collection) -> None:
         _log.warning("Uploaded files that no job needs could not be looked for, the next start will: %s", error)
 
 
+def _did_one(collection: Collection, stop: Event, *, tidy: bool) -> bool:
+    """One job at a time, whichever replica does it."""
+    with collection.turns.taken("jobs") as taken:
+        if not taken:
+            return False
+        followed(collection)
+        if tidy:
+            discard_needless_files(collection)  # of one that was cancelled while it waited for trouble to end
+        return not stop.is_set() and do_next(collection, stop.is_set)
+
+
 def _work(collection: Collection, stop: Event) -> None:
+    has_done_one = True
     while not stop.is_set():
         collection.job_added.clear()  # before looking: what is added from now on wakes
         try:
-            discard_needless_files(collection)  # of one that was cancelled while it waited for trouble to end
-            if not stop.is_set() and not do_next(collection, stop.is_set):
-                collection.job_added.wait()
+            has_done_one = _did_one(collection, stop, tidy=has_done_one or collection.shared is None)
+            if not has_done_one:
+                collection.job_added.wait(_LOOK_S if collection.shared else None)
         except StoreUnavailable as error:
             _log.warning("Jobs wait, they will be tried again: %s", error)
             stop.wait(_PAUSE_S)

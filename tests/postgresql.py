@@ -21,11 +21,11 @@ class Server:
 
         self._server = get_server(folder, cleanup_mode=None)
 
-    def new_database(self) -> str:
-        """The URL of an empty database."""
+    def new_database(self, options: str = "") -> str:
+        """The URL of an empty database; options: of the statement that makes it."""
         name = f"test_{uuid.uuid4().hex}"
         with psycopg.connect(self._server.get_uri(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}".encode())
+            connection.execute(f"CREATE DATABASE {name} {options}".encode())
         return str(self._server.get_uri(name))
 
     def stop(self) -> None:

@@ -20,11 +20,11 @@ from app.api.rendering import image_answer
 from app.api.routing import GuardedRoute, needs
 from app.contract.answers import BatchAnswer, BatchItem, Job
 from app.contract.requests import FileFields
+from app.records import BatchFile
 from app.services.adding import Upload, add_image
 from app.services.batches import MAX_AT_ONCE, MAX_FILES, start_adding
 from app.services.collection import Collection
 from app.services.fields import readable_name
-from app.services.spool import BatchFile
 
 __all__ = ["router"]
 

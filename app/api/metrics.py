@@ -40,6 +40,7 @@ class _CollectionGauges(Collector):
         self._probe = Probe(self._count)
         self._counts: Counts | None = None
         self._next_count = 0.0
+        self._indexed = 0
 
     async def refresh(self) -> None:
         """Count again if it is time to. A database that does not answer leaves the numbers as they were."""
@@ -58,13 +59,21 @@ class _CollectionGauges(Collector):
             yield _gauge("samekind_pairs", "Pairs with a verdict that counts, likewise.", counts.pairs)
         collection = self._collection()
         active = collection.active if collection else None
-        yield _gauge("samekind_index_size", "Images that can be found.", len(active.index) if active else 0)
+        yield _gauge("samekind_index_size", "Images that can be found.", self._index_size(collection))
         if active:
             labels = {"version": active.version, "method": active.model.method}
             yield InfoMetricFamily("samekind_model", "The active model.", labels)
 
+    def _index_size(self, collection: Collection | None) -> int:
+        """That of an index elsewhere as it was counted last."""
+        if collection is None or collection.active is None:
+            return 0
+        return self._indexed if collection.shared else len(collection.active.index)
+
     def _count(self) -> Counts:
         if collection := self._collection():
+            if collection.shared and collection.active:
+                self._indexed = len(collection.active.index)
             return collection.repository.counts()
         raise NotReady("There is no collection yet, or no more.")
 

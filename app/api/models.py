@@ -127,4 +127,4 @@ def get_report(collection: CollectionDep, version: Version) -> Response:
 @router.get("/stats", **needs("reader"))
 def get_stats(collection: CollectionDep) -> Stats:
     """How much there is."""
-    return stats_answer(stats(collection), collection)
+    return stats_answer(stats(collection))

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 
 from app.api.probes import Probe
 from app.contract.answers import Check
+from app.errors import NotReady
 from app.services.collection import Collection
+from app.services.following import followed
 
 __all__ = ["Checks"]
 
@@ -20,26 +22,29 @@ class Checks:
         self._collection = collection
         self._database = Probe(collection.repository.ping)
         self._blobs = Probe(collection.blobs.ping)
+        self._index = Probe(self._ask_index)
 
     async def results(self) -> Mapping[str, Check]:
         """Each check by its name."""
-        database, blobs = await asyncio.gather(_asked(self._database), _asked(self._blobs))
+        database, blobs, index = await asyncio.gather(*map(_asked, (self._database, self._blobs, self._index)))
         return {
             "database": database,
             "blobs": blobs,
             "extractor": _check(self._extractor_trouble()),
-            "index": _check(self._index_trouble()),
+            "index": index,
         }
 
     def _extractor_trouble(self) -> str | None:
         waited_s = self._collection.extractor.waited_s()
         return f"A batch of pictures has been waiting for {waited_s:.0f} s." if waited_s > _STUCK_S else None
 
-    def _index_trouble(self) -> str | None:
-        active = self._collection.active
-        if active is None or active.index.model_version == active.version:
-            return None
-        return f"The index is of model {active.index.model_version}, active is {active.version}."
+    def _ask_index(self) -> None:
+        """Raises: NotReady, StoreUnavailable."""
+        if self._collection.shared:
+            self._collection.shared.ping()
+        active = followed(self._collection)
+        if active and active.index.model_version != active.version:
+            raise NotReady(f"The index is of model {active.index.model_version}, active is {active.version}.")
 
 
 async def _asked(probe: Probe[None]) -> Check:

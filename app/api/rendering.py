@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from app.contract import answers
 from app.records import CategoryCounts, GivenVerdict, JobRecord, ModelRecord, RecordedPairs, StoredImage
-from app.services.collection import Collection
 from app.services.explaining import Explanation
 from app.services.fields import readable_metadata
 from app.services.images import Page
@@ -153,16 +152,16 @@ def map_answer(made: CollectionMap) -> answers.CollectionMap:
     return answers.CollectionMap(model=made.model, images=made.image_count, points=points)
 
 
-def stats_answer(stats: Stats, collection: Collection) -> answers.Stats:
-    counts, active = stats.counts, collection.active
+def stats_answer(stats: Stats) -> answers.Stats:
+    counts = stats.counts
     return answers.Stats(
         images=counts.images,
         queries=counts.queries,
         pairs=counts.pairs,
         contradicted=stats.contradicted,
         new_pairs=stats.new_pairs,
-        model=active.version if active else None,
-        indexed=len(active.index) if active else 0,
+        model=stats.model,
+        indexed=stats.indexed,
         approximation=answers.Approximation(**vars(stats.approximation)) if stats.approximation else None,
     )
 

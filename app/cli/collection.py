@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from app.ingest.sources import Source
     from app.services.collection import Collection
 
-__all__ = ["export", "ingest", "near_duplicates"]
+__all__ = ["INTERRUPTED", "check_failures_file", "export", "failures_file", "ingest", "near_duplicates", "summary"]
 
-_INTERRUPTED = 130  # exit code, as shells give it after Ctrl-C
+INTERRUPTED = 130  # exit code, as shells give it after Ctrl-C
 
 
 def ingest(
@@ -41,22 +41,22 @@ def ingest(
     settings = operator_settings(data_dir, model)
     from app.ingest.sources import read_source
     from app.parts import open_collection
+    from app.replica import keeping_up
     from embedding.process import keep_freed_memory, take_short_turns
 
     keep_freed_memory()
     take_short_turns()
     pictures = read_source(source, root)
-    if failures.exists() and Path(source).exists() and failures.samefile(source):
-        raise BadSource(f"{failures} is what is read: name another file for the failures with --failures.")
-    with open_collection(settings) as collection, _failures_file(failures) as write_failure:
+    check_failures_file(failures, source)
+    with open_collection(settings) as collection, keeping_up(collection), failures_file(failures) as write_failure:
         counts: Counter[str] = Counter()
         try:
             _run(collection, pictures, counts, write_failure)
         except KeyboardInterrupt:
-            typer.echo(f"{_summary(counts, failures)} Interrupted: the same command goes on.", err=True)
-            sys.exit(_INTERRUPTED)
+            typer.echo(f"{summary(counts, failures)} Interrupted: the same command goes on.", err=True)
+            sys.exit(INTERRUPTED)
     passed_over = f" {pictures.passed_over:,} other files were passed over." if pictures.passed_over else ""
-    typer.echo(_summary(counts, failures) + passed_over)
+    typer.echo(summary(counts, failures) + passed_over)
     if counts["failed"]:
         sys.exit(FOUND_SOMETHING)
 
@@ -114,13 +114,20 @@ def _run(collection: "Collection", pictures: "Source", counts: Counter[str], wri
     save_snapshot(collection)
 
 
-def _summary(counts: Counter[str], failures: Path) -> str:
+def summary(counts: Counter[str], failures: Path) -> str:
+    """What became of the pictures, and which file says why some failed."""
     said = f"Added {counts['added']:,}, there already {counts['there']:,}, could not be added {counts['failed']:,}"
     return f"{said} ({failures} says why)." if counts["failed"] else f"{said}."
 
 
+def check_failures_file(failures: Path, source: str) -> None:
+    """Raises: BadSource if it is what is read."""
+    if failures.exists() and Path(source).exists() and failures.samefile(source):
+        raise BadSource(f"{failures} is what is read: name another file for the failures with --failures.")
+
+
 @contextmanager
-def _failures_file(path: Path) -> Iterator[Any]:
+def failures_file(path: Path) -> Iterator[Any]:
     """A function that writes a line at once: after a kill the reasons are there. Raises: CannotStart."""
     try:
         file = path.open("w", newline="", encoding="utf-8", errors="backslashreplace")

@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from app.cli.bulk import bulk
 from app.cli.collection import export, ingest, near_duplicates
 from app.cli.keys import keys
 from app.cli.serve import serve
@@ -27,6 +28,7 @@ cli = typer.Typer(
 for _command in (serve, ingest, export, near_duplicates, backup, restore, check, reindex):
     cli.command()(_command)
 cli.add_typer(keys, name="keys")
+cli.add_typer(bulk, name="bulk")
 
 
 @cli.command()

@@ -25,9 +25,11 @@ import faiss
 import numpy as np
 import numpy.typing as npt
 
+from app.index.exact import squared_distances
 from app.index.locks import ReadersWriterLock
 from app.index.scan import nearest_rows
-from app.records import Approximation, Hit, NearDuplicate
+from app.ports import Among
+from app.records import Approximation, Hit, ImageFilter, NearDuplicate
 
 __all__ = ["FaissIndex"]
 
@@ -38,7 +40,7 @@ _FLOAT32 = np.finfo(np.float32)
 
 
 class FaissIndex:
-    """Implements `app.ports.VectorIndex`. Many threads may search at once; a change waits for them."""
+    """Implements `app.ports.MemoryIndex`. Many threads may search at once; a change waits for them."""
 
     def __init__(self, embedding_dim: int, model_version: str):
         self.embedding_dim = embedding_dim
@@ -72,12 +74,26 @@ class FaissIndex:
         with self._lock.writing():
             return self._forget(np.ascontiguousarray(ids, np.int64))
 
+    def fields_changed(self, ids: npt.NDArray[np.int64]) -> None:
+        """Nothing to do: it knows embeddings alone."""
+
+    def ping(self) -> None:
+        """It is in this process."""
+
+    @property
+    def filters(self) -> bool:
+        return False
+
     def arrange(self) -> None:
         """Nothing to do: every search looks at all rows."""
 
     @property
     def approximation(self) -> Approximation | None:
         return None
+
+    def ids(self) -> npt.NDArray[np.int64]:
+        with self._lock.reading():
+            return self._all_ids().copy() if len(self) else np.empty(0, np.int64)
 
     def rows(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         with self._lock.reading():
@@ -100,9 +116,9 @@ class FaissIndex:
             drawn = self._drawn(count, rng)
             return self._all_ids()[drawn], self._all_embeddings()[drawn]
 
-    def search(
-        self, embedding: npt.NDArray[np.float32], k: int, among: npt.NDArray[np.int64] | None = None
-    ) -> list[Hit]:
+    def search(self, embedding: npt.NDArray[np.float32], k: int, among: Among | None = None) -> list[Hit]:
+        if isinstance(among, ImageFilter):
+            raise TypeError("An index in memory knows no filters: give the ids that they let through.")
         query = np.ascontiguousarray(embedding, np.float32)
         with self._lock.reading():
             chosen = None if among is None else self._rows_of(among)
@@ -125,7 +141,7 @@ class FaissIndex:
         within = self._in_float32(max_squared_distance) + 8 * self._relative_error * greatest
         for start in range(0, len(ids), _ROWS_COMPARED):
             rows, others = _later_pairs(flat, embeddings, start, within)
-            exact = _squared_distances(embeddings[others], embeddings[rows])
+            exact = squared_distances(embeddings[others], embeddings[rows])
             for i in np.flatnonzero(exact <= max_squared_distance):
                 yield NearDuplicate(int(ids[rows[i]]), int(ids[others[i]]), float(exact[i]))
 
@@ -144,16 +160,16 @@ class FaissIndex:
                 query[None], min(k + _SPARE_CANDIDATES, count), params=_listed(chosen)
             )
             found, rows = distances[0], labels[0][labels[0] >= 0]  # FAISS fills up with -1
-        exact = _squared_distances(self._all_embeddings()[rows], query)
+        exact = squared_distances(self._all_embeddings()[rows], query)
         radius = self._in_float32(np.partition(exact, k - 1)[k - 1])
         if len(rows) == count or found[-1] > radius:
             return rows, exact
         if chosen is not None and count <= _FEW:
-            return chosen, _squared_distances(self._all_embeddings()[chosen], query)
+            return chosen, squared_distances(self._all_embeddings()[chosen], query)
         beyond = float(np.nextafter(np.float32(radius), np.float32(np.inf)))
         marked = None if chosen is None else _marked(chosen, len(self))
         _, _, rows = self._flat.range_search(query[None], beyond, params=marked)
-        return rows, _squared_distances(self._all_embeddings()[rows], query)
+        return rows, squared_distances(self._all_embeddings()[rows], query)
 
     def _put(self, ids: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]) -> None:
         """Call with the lock held, as the one below."""
@@ -213,13 +229,6 @@ def _marked(rows: npt.NDArray[np.int64], count: int) -> Any:
     is_chosen[rows] = True
     python: Any = faiss
     return python.SearchParameters(sel=python.IDSelectorBitmap(np.packbits(is_chosen, bitorder="little")))
-
-
-def _squared_distances(embeddings: npt.NDArray[np.float32], query: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-    """Of each of (n, d) to one (d,) or to its own of (n, d), in float64."""
-    differences = embeddings.astype(np.float64) - query  # (n, d)
-    distances: npt.NDArray[np.float64] = np.square(differences).sum(axis=1)
-    return distances
 
 
 def _view(pointer: Any, count: int) -> npt.NDArray[Any]:

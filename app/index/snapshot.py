@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import DamagedSnapshot, StoreUnavailable
+from app.ports import SharedIndexes
 from app.records import IndexRows
 from embedding.durable import PARTIAL, writing_whole
 
-__all__ = ["FileSnapshots"]
+__all__ = ["FileSnapshots", "SharedSnapshots"]
 
 _FORMAT = 1
 _MAX_HEADER_BYTES = 4096
@@ -74,6 +75,24 @@ class FileSnapshots:
         with self._writing:
             for file in self._path.parent.glob(f".{self._path.name}.*{PARTIAL}"):
                 file.unlink(missing_ok=True)
+
+
+class SharedSnapshots:
+    """Implements `app.ports.Snapshots` where the indexes themselves outlive the processes."""
+
+    def __init__(self, indexes: SharedIndexes):
+        self._indexes = indexes
+
+    def read(self, model_version: str, embedding_dim: int) -> IndexRows | None:  # noqa: ARG002
+        return None
+
+    def save(self, model_version: str, rows: IndexRows) -> None:
+        """Nothing to do."""
+
+    def discard(self) -> None:
+        """Remove all indexes: the next start makes that of the active model anew. Call where nobody shares them."""
+        for version in self._indexes.versions():
+            self._indexes.drop(version)
 
 
 def _rows(file: BinaryIO, header: Mapping[str, Any], embedding_dim: int) -> IndexRows:

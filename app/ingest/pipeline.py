@@ -20,6 +20,7 @@ from app.ingest.sources import Item
 from app.records import FeatureMatrix
 from app.services.adding import Prepared, Upload, checked, keep_files, prepare, store
 from app.services.collection import Collection
+from app.services.steady import OtherBackbone
 from embedding.errors import BadFeatures, BrokenImage, ImageTooLarge, UnsupportedImage
 from embedding.process import cores
 
@@ -79,7 +80,7 @@ def ingest(
     size = collection.extractor.batch_size
     with _pool(_THREADS_A_CORE * cores()) as pool, _pool(1) as extracting:
         digests = _ahead(pool, lambda item: _digest(item, collection.extractor.max_bytes), items, 2 * _LOOKED_UP)
-        looked_up = _look_up(collection, digests)
+        looked_up = _look_up(collection, pool, digests)
         prepared = _ahead(pool, lambda each: _prepared(collection, each), looked_up, _PREPARED * size)
         batches = iter(lambda: list(islice(prepared, size)), [])
         for batch, features in _ahead(extracting, lambda each: _extracted(collection, each), batches, _EXTRACTED):
@@ -126,12 +127,13 @@ def _digest(item: Item, max_bytes: int) -> tuple[Item, str] | Outcome:
 
 
 def _look_up(
-    collection: Collection, digests: Iterator[tuple[Item, str] | Outcome]
+    collection: Collection, pool: ThreadPoolExecutor, digests: Iterator[tuple[Item, str] | Outcome]
 ) -> Iterator[tuple[Item, str] | Outcome]:
     """Pictures that are in the collection become outcomes."""
     while block := list(islice(digests, _LOOKED_UP)):
         stored = collection.repository.images.stored_among({each[1] for each in block if isinstance(each, tuple)})
-        there = {sha256 for sha256 in stored if collection.blobs.holds(sha256)}  # a file that is gone is put back
+        held = zip(stored, pool.map(collection.blobs.holds, stored), strict=True)
+        there = {sha256 for sha256, is_held in held if is_held}  # a file that is gone is put back
         for each in block:
             is_there = isinstance(each, tuple) and each[1] in there
             yield Outcome(each[0], "there") if is_there and isinstance(each, tuple) else each
@@ -188,6 +190,10 @@ def _results(collection: Collection, works: Sequence[_Work], features: FeatureMa
         return [_outcome(work.item, result) for work, result in zip(works, results, strict=True)]
     except StoreUnavailable:
         raise
+    except OtherBackbone as error:  # only where replicas share the collection: jobs are done one at a time
+        raise StoreUnavailable(
+            "Another backbone has taken over, for which pictures have to be read again: start the same again."
+        ) from error
     except Exception as error:
         if len(works) == 1:
             collection.sweep_soon.set()  # its files have no row

@@ -13,7 +13,6 @@ from app.services.activation import ACTIVATE, REEXTRACT, REINDEX
 from app.services.batches import ADD
 from app.services.collection import Collection
 from app.services.imports import IMPORT
-from app.services.spool import discard_spool
 from embedding.errors import EmbeddingError
 
 __all__ = ["KINDS", "do_next"]
@@ -40,8 +39,8 @@ def do_next(collection: Collection, stopped: Callable[[], bool]) -> bool:
     if job is None:
         return False
     keep_files = False
-    if collection.repository.jobs.start(job.id, datetime.now(UTC)):
-        run = Run(collection, job, stopped)
+    run = Run(collection, job, stopped)
+    if collection.repository.jobs.start(job.id, run.runner, datetime.now(UTC)):
         try:
             keep_files = not _do(job, run)
         except Interrupted:
@@ -50,7 +49,7 @@ def do_next(collection: Collection, stopped: Callable[[], bool]) -> bool:
             _log.info("Job %s (%s) was cancelled.", job.id, job.kind)
             collection.sweep_soon.set()  # files may be in the blob store whose rows were never written
     if not keep_files:
-        discard_spool(collection.spool, job.id)
+        collection.spool.discard(job.id)
     return True
 
 

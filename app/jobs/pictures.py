@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from app.errors import BadSource, ImportsDisabled
@@ -11,31 +13,30 @@ from app.ingest.sources import Item, read_source
 from app.jobs.run import Run
 from app.records import JobFailure
 from app.services.fields import readable_detail, readable_name
-from app.services.spool import discard_file, read_spool
 
 __all__ = ["add_spooled", "import_source"]
 
 
 def add_spooled(run: Run) -> str:
     """Add the files that were uploaded for this job. Raises: BadSource if they are gone."""
-    try:
-        files, total = read_spool(run.collection.spool, run.job_id)
-    except FileNotFoundError as error:
-        raise BadSource(
-            "The uploaded files are not in the data folder any more, as after a restore from a backup: send them again."
-        ) from error
-    run.expect(total)
-    run.advance(before := total - len(files))
-    items = (Item(each.path, each.name, each.id, each.category, each.metadata, is_kept=True) for each in files)
-    said = _add(run, items, _discard)
+    with ExitStack() as stack:
+        try:
+            kept = stack.enter_context(run.collection.spool.reading(run.job_id, lambda: run.advance(0)))
+        except FileNotFoundError as error:
+            raise BadSource(
+                "The uploaded files are not kept any more, as after a restore from a backup: send them again."
+            ) from error
+        run.expect(kept.total)
+        run.advance(before := kept.total - kept.left)
+        items = (Item(each.path, each.name, each.id, each.category, each.metadata, is_kept=True) for each in kept.files)
+        said = _add(run, items, partial(_discard, run))
     return f"{said} {before:,} were done before it was interrupted." if before else said
 
 
-def _discard(outcomes: Sequence[Outcome]) -> None:
+def _discard(run: Run, outcomes: Sequence[Outcome]) -> None:
     """The files of what is stored; those of failures stay, and are tried again if the job is."""
-    for outcome in outcomes:
-        if outcome.state != "failed":
-            discard_file(outcome.item.path)
+    stored = [outcome.item.path for outcome in outcomes if outcome.state != "failed"]
+    run.collection.spool.discard_files(run.job_id, stored)
 
 
 def import_source(run: Run) -> str:

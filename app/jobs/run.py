@@ -1,6 +1,7 @@
 """One attempt at a job: what it is to do, how far it is, whether it should leave off."""
 
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ _WRITTEN_EVERY_S = 1.0  # a commit costs milliseconds, and nobody asks more ofte
 
 
 class Interrupted(Exception):
-    """The service stops: the job is done from its start when it runs again."""
+    """The service stops, or another one has taken the job over: it is done from its start."""
 
 
 class Cancelled(Exception):
@@ -30,6 +31,7 @@ class Run:
     def __init__(self, collection: Collection, job: JobRecord, stopped: Callable[[], bool]):
         self.collection = collection
         self.job_id = job.id
+        self.runner = uuid.uuid4().hex
         self.payload: Mapping[str, Any] = job.payload
         self._stopped = stopped
         self._progress = JobProgress()
@@ -69,11 +71,14 @@ class Run:
     def finish(self, state: Literal["done", "failed"], detail: str) -> None:
         """The end of it."""
         progress = replace(self._progress, detail=readable_detail(detail))
-        self.collection.repository.jobs.finish(self.job_id, state, progress, datetime.now(UTC))
+        self.collection.repository.jobs.finish(self.job_id, self.runner, state, progress, datetime.now(UTC))
 
     def _write(self, *failures: JobFailure) -> None:
         if self._stopped():
             raise Interrupted
-        if not self.collection.repository.jobs.record(self.job_id, self._progress, failures):
-            raise Cancelled
+        match self.collection.repository.jobs.record(self.job_id, self.runner, self._progress, failures):
+            case "cancelled":
+                raise Cancelled
+            case "replaced":
+                raise Interrupted
         self._written = time.monotonic()

@@ -1,6 +1,7 @@
 """`samekind backup` and `samekind restore`: all of a collection into a folder, beside a running service, and back."""
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -64,10 +65,10 @@ def restore(store: Store, path: Path) -> Report:
 
     Raises: BrokenBackup, NotEmpty, CannotStart, StoreUnavailable.
     """
-    with writing_into(store.data_dir):
+    with writing_into(store.data_dir), _room_of(store) as room:
         folder, database = BackupFolder.opened(path)
         check_empty(store.database)
-        with _copied(database, store.data_dir) as copied, open_database(copied) as rows:  # an older one is migrated
+        with _copied(database, room) as copied, open_database(copied) as rows:  # an older one is migrated
             images = SqlRepository(rows).images
             report = _copy_files(images, folder.blobs, store.blobs, verify=True, what="restore")
             copy_rows(rows, store.database)
@@ -100,6 +101,16 @@ def _old_files(images: SqlImages, blobs: Blobs) -> list[BlobName]:
         unnamed, unfinished = (set(some) for some in orphans(images, names))
         old += [blob for blob in names if blob.name in unnamed | unfinished]
     return old
+
+
+@contextmanager
+def _room_of(store: Store) -> Iterator[Path]:
+    """The data folder, where there is one: replicas have none."""
+    if store.data_dir.is_dir():
+        yield store.data_dir
+        return
+    with tempfile.TemporaryDirectory(prefix="samekind-") as folder:
+        yield Path(folder)
 
 
 @contextmanager

@@ -3,19 +3,17 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from tqdm import tqdm
 
 from app.errors import AppError, DamagedSnapshot, MissingFile
-from app.ports import Blobs, Repository, Snapshots
+from app.ports import Blobs, Repository, SharedIndexes, Snapshots, Spool, VectorIndex
 from app.records import IndexRows, StoredImage
 from app.services.batches import ADD
 from app.services.housekeeping import orphans
 from app.services.indexing import agreeing
-from app.services.spool import spooled_jobs
 from embedding.errors import EmbeddingError
 from embedding.metric import Metric
 from embedding.model_file import model_from_bytes
@@ -54,9 +52,10 @@ class Subject:
     repository: Repository
     blobs: Blobs
     snapshots: Snapshots
-    spool: Path  # uploaded files that jobs are yet to add
+    spool: Spool  # uploaded files that jobs are yet to add
     young_before: float
     quick: bool  # leave out what reads every file
+    shared: SharedIndexes | None = None  # where replicas share the index
 
 
 def check(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
@@ -135,7 +134,7 @@ def _orphans(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
 
 def _jobs(subject: Subject, repairs: Repairs | None) -> Iterator[Finding]:
     jobs = subject.repository.jobs
-    without = jobs.unfinished(ADD) - set(spooled_jobs(subject.spool))
+    without = jobs.unfinished(ADD) - set(subject.spool.jobs())
     for job_id in without & jobs.unfinished(ADD):  # not done meanwhile
         cancel = partial(repairs.cancel_job, job_id) if repairs else None
         yield _repaired("job", f"job {job_id} is to add uploaded files, which are gone", cancel)
@@ -159,6 +158,8 @@ def _snapshot_problem(subject: Subject) -> str | None:
         metric = model_from_bytes(models.artifact(version), f"model {version}").metric
     except EmbeddingError:
         return None  # said already
+    if subject.shared:
+        return _shared_problem(subject.repository, metric, subject.shared(metric.embedding_dim, version))
     try:
         rows = subject.snapshots.read(version, metric.embedding_dim)
     except DamagedSnapshot as error:
@@ -179,6 +180,23 @@ def _wrong_embeddings(repository: Repository, metric: Metric, rows: IndexRows) -
         rows.embeddings[sample][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE
     ):
         return "the index snapshot holds other embeddings than the stored features give"
+    return None
+
+
+def _shared_problem(repository: Repository, metric: Metric, index: VectorIndex) -> str | None:
+    """What is wrong with an index that others may be changing: what is so twice is no change under way."""
+    ids, seqs = index.ids(), repository.images.keys().seqs
+    differing = np.setxor1d(ids, seqs)
+    if len(differing):
+        again = np.setxor1d(index.ids(), repository.images.keys().seqs)
+        if count := len(np.intersect1d(differing, again)):
+            return f"the index and the database differ in {count:,} images"
+    seqs, embeddings = index.sample_rows(_SAMPLE, np.random.default_rng(0))
+    order = np.argsort(seqs)
+    block = repository.images.features_of(seqs[order].tolist())
+    there = np.isin(seqs[order], block.seqs)  # not deleted meanwhile
+    if there.any() and not np.allclose(embeddings[order][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE):
+        return "the index holds other embeddings than the stored features give"
     return None
 
 

@@ -1,14 +1,13 @@
-"""Where the bytes of originals and thumbnails lie."""
+"""Where the bytes of originals and thumbnails lie, and those of uploads that wait for their job."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from app.records import (
-    BlobName,
-)
+from app.records import BatchFile, BlobName, SpooledFiles
 
-__all__ = ["Blobs", "FileDeletion"]
+__all__ = ["Blobs", "Spool"]
 
 
 class Blobs(Protocol):
@@ -39,8 +38,35 @@ class Blobs(Protocol):
         """Remove what a killed writer left; does nothing if it is not there."""
 
 
-class FileDeletion(Protocol):
-    """Who may delete files: nobody, while they are copied."""
+class Spool(Protocol):
+    """Uploaded files that a job is to add: kept from before the job's row is until nobody needs them.
 
-    def allowed(self) -> AbstractContextManager[bool]:
-        """While the block runs: True, and nobody begins to copy; or False, because somebody does."""
+    Names that clients gave are written down, and never used as paths.
+    """
+
+    def write(self, job_id: str, files: Sequence[BatchFile]) -> None:
+        """When this returns, all of them survive a crash; if it raises, none is kept. Raises: StoreUnavailable."""
+
+    def reading(self, job_id: str, going_on: Callable[[], object]) -> AbstractContextManager[SpooledFiles]:
+        """What was written for a job and not discarded since, to be read while the block runs.
+
+        going_on: called now and then while files are waited for; what it raises ends the reading.
+        Raises: FileNotFoundError if nothing is kept for it, StoreUnavailable, also while the files are gone through.
+        """
+
+    def discard_files(self, job_id: str, paths: Sequence[Path]) -> None:
+        """Remove some whose pictures are stored, by the paths that `reading` gave: done again from its start, their job
+        must not bring back what was deleted since. Does nothing for those that are gone. Raises: StoreUnavailable."""
+
+    def discard(self, job_id: str) -> None:
+        """Remove the files of a job, if there are any. What cannot be removed is logged, and left to a later start."""
+
+    def jobs(self) -> list[str]:
+        """Ids of the jobs that files are kept for, also of those that are not in the database yet.
+
+        Raises: StoreUnavailable.
+        """
+
+    def is_stray(self, job_id: str) -> bool:
+        """Of a job that is not in the database: whether it is certain that nobody is about to put it there, so that its
+        files may be removed. Raises: StoreUnavailable."""

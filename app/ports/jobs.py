@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from app.records import JobFailure, JobProgress, JobRecord, JobState
 
@@ -33,14 +33,19 @@ class Jobs(Protocol):
     def states(self, job_ids: Iterable[str]) -> dict[str, JobState]:
         """Of those of them that there are."""
 
-    def start(self, job_id: str, now: datetime) -> bool:
-        """Run it from its beginning: nothing is done and nothing has failed. False: it is finished, or gone."""
+    def start(self, job_id: str, runner: str, now: datetime) -> bool:
+        """Run it from its beginning: nothing is done and nothing has failed. False: it is finished, or gone.
 
-    def record(self, job_id: str, progress: JobProgress, failures: Sequence[JobFailure] = ()) -> bool:
-        """Say how far it is. False, and nothing is kept: it does not run any more, somebody cancelled it."""
+        runner: names this attempt, at most 32 characters; an earlier one that goes on all the same is replaced by it.
+        """
 
-    def finish(self, job_id: str, state: JobState, progress: JobProgress, now: datetime) -> None:
-        """The end. What was cancelled stays so, unless it was done all the same."""
+    def record(
+        self, job_id: str, runner: str, progress: JobProgress, failures: Sequence[JobFailure] = ()
+    ) -> Literal["kept", "cancelled", "replaced"]:
+        """Say how far it is. Unless kept, nothing was: somebody cancelled it, or another attempt goes on with it."""
+
+    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> None:
+        """The end. What was cancelled stays so, unless it was done all the same. Nothing if another attempt goes on."""
 
     def cancel(self, job_id: str, now: datetime) -> JobRecord:
         """Cancel it unless it is finished, and say what it is now. Raises: UnknownJob."""

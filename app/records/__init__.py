@@ -18,16 +18,20 @@ from app.records.images import (
     StoredKeys,
 )
 from app.records.index import Approximation, Hit, IndexRows, NearDuplicate
+from app.records.index_changes import ChangeKind, IndexChange, PendingChanges, RecentChanges
 from app.records.jobs import JobFailure, JobProgress, JobRecord, JobState
 from app.records.learning import Counts, Erased, Extent, ModelRecord, QueryFeatures, QueryRecord
-from app.records.places import BlobName, Places
+from app.records.places import BlobName, FileDeletions, Places, Turn
+from app.records.uploads import BatchFile, SpooledFile, SpooledFiles
 
 __all__ = [
     "Anonymous",
     "Approximation",
+    "BatchFile",
     "BlobName",
     "Box",
     "CategoryCounts",
+    "ChangeKind",
     "CountingVerdict",
     "Counts",
     "Erased",
@@ -36,10 +40,12 @@ __all__ = [
     "FeatureMatrix",
     "FeedbackCall",
     "Fields",
+    "FileDeletions",
     "GivenVerdict",
     "Hit",
     "ImageFilter",
     "ImageLabel",
+    "IndexChange",
     "IndexRows",
     "JobFailure",
     "JobProgress",
@@ -49,14 +55,19 @@ __all__ = [
     "ModelRecord",
     "NearDuplicate",
     "NewImage",
+    "PendingChanges",
     "Picture",
     "Pixels",
     "Places",
     "QueryFeatures",
     "QueryRecord",
+    "RecentChanges",
     "RecordedPairs",
     "Role",
     "Scalar",
+    "SpooledFile",
+    "SpooledFiles",
     "StoredImage",
     "StoredKeys",
+    "Turn",
 ]

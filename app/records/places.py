@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, NamedTuple
 
-__all__ = ["BlobName", "Places"]
+__all__ = ["BlobName", "FileDeletions", "Places", "Turn"]
 
 
 @dataclass(frozen=True)
@@ -13,6 +14,22 @@ class Places:
     data_dir: Path
     database: str | Path
     blobs: str | Path
+    connections: int = 50  # to a database server at most
+    shared: bool = False  # by replicas: nothing is kept in the data folder
+
+
+# What one replica does for all.
+Turn = Literal["jobs", "housekeeping", "feed"]
+
+
+class FileDeletions(NamedTuple):
+    """How often files were begun to be deleted from the blob store, and how often that ended.
+
+    What was put while both were the same, and before either has changed, has not been deleted.
+    """
+
+    begun: int
+    ended: int
 
 
 @dataclass(frozen=True)

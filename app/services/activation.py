@@ -18,12 +18,13 @@ from app.errors import StoreUnavailable
 from app.ports import Repository
 from app.records import JobFailure, JobRecord
 from app.services.collection import ActiveModel, Collection
-from app.services.indexing import Looked, bring_up, catch_up, fill, save_snapshot
+from app.services.following import current_model, followed
+from app.services.indexing import Looked, bring_up, catch_up, embed_again, fill, save_snapshot
 from app.services.jobs import add_job
-from app.services.models import check_model
+from app.services.models import check_model, stored_model
 from embedding.errors import BackboneUnavailable, ModelMismatch
 from embedding.metric import Metric
-from embedding.model_file import Model, load_model, model_from_bytes
+from embedding.model_file import Model, load_model
 
 __all__ = [
     "ACTIVATE",
@@ -36,7 +37,6 @@ __all__ = [
     "rebuild",
     "start_activation",
     "start_reindex",
-    "stored_model",
     "warm_up",
 ]
 
@@ -58,14 +58,17 @@ class Watcher:
     failed: Callable[[JobFailure], None] = lambda _failure: None  # told which images get none
 
 
-def model_to_start_with(repository: Repository, path: Path | None) -> Model | None:
+def model_to_start_with(repository: Repository, path: Path | None, *, shared: bool = False) -> Model | None:
     """The model in the file if there is one, else the one that was active last, else none.
 
+    shared: by replicas; then that of the file comes last: a replica that starts changes nothing for the others.
     Raises: ModelFileError and its kinds.
     """
-    if path is not None:
+    if path is not None and not shared:
         return load_model(path)
     version = repository.models.active_version()
+    if version is None and path is not None:
+        return load_model(path)
     return stored_model(repository, version) if version else None
 
 
@@ -75,8 +78,18 @@ def activate(collection: Collection, model: Model) -> None:
     Raises: BadFeatures, StoreUnavailable; then the model that was active stays so.
     """
     version = model.version
+    if collection.shared and collection.repository.models.active_version():
+        _join(collection)
+        return
     collection.repository.models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
     _take_over(collection, model, Watcher(), from_snapshot=True)
+
+
+def _join(collection: Collection) -> None:
+    """Use the model that replicas use; if its index is not whole, as after a restore, make it so."""
+    active = current_model(collection)
+    warm_up(active.model.metric)
+    bring_up(collection.repository, active, indexed=lambda _: None)
 
 
 def start_activation(collection: Collection, version: str) -> JobRecord:
@@ -85,6 +98,7 @@ def start_activation(collection: Collection, version: str) -> JobRecord:
     Raises: UnknownModel, BrokenModelFile, ModelMismatch if its backbone is not at hand.
     """
     collection.repository.models.get(version)
+    followed(collection)
     backbone = stored_model(collection.repository, version).backbone
     if backbone == collection.extractor.backbone:
         return add_job(collection, ACTIVATE, {"version": version})
@@ -99,7 +113,8 @@ def start_activation(collection: Collection, version: str) -> JobRecord:
 
 def activate_version(collection: Collection, version: str, watcher: Watcher) -> bool:
     """The work of it; False: that model is active already, and nothing was done. Raises: as `activate`."""
-    if collection.active and collection.active.version == version:
+    active = followed(collection)
+    if active and active.version == version:
         return False
     model = stored_model(collection.repository, version)
     check_model(collection, model)
@@ -109,13 +124,17 @@ def activate_version(collection: Collection, version: str, watcher: Watcher) -> 
 
 def start_reindex(collection: Collection) -> JobRecord:
     """Have the index built anew. Raises: NoActiveModel."""
-    collection.require_active()
+    current_model(collection)
     return add_job(collection, REINDEX, {})
 
 
 def rebuild(collection: Collection, watcher: Watcher) -> None:
     """The work of it: embed every image again, whatever index and snapshot say. Raises: NoActiveModel, BadFeatures."""
-    _take_over(collection, collection.require_active().model, watcher, from_snapshot=False)
+    active = current_model(collection)
+    if collection.shared:  # there is but one of that model: it is renewed while it is searched
+        embed_again(collection.repository, active, watcher.indexed)
+    else:
+        _take_over(collection, active.model, watcher, from_snapshot=False)
     try:
         save_snapshot(collection)
     except StoreUnavailable as error:
@@ -132,14 +151,18 @@ def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_s
     if collection.active:  # at a start there is none that answers meanwhile: housekeeping arranges the index then
         active.index.arrange()
     with collection.change:
-        if len(collection.deleted) == collection.deleted.maxlen:  # it may have forgotten some
+        if (
+            collection.shared is None and len(collection.deleted) == collection.deleted.maxlen
+        ):  # it may have forgotten some
             bring_up(collection.repository, active, watcher.indexed)
         else:
             catch_up(collection.repository, active, last, collection.deleted)
         watcher.indexed(len(active.index))
         watcher.may_take_over()
         collection.repository.models.activate(version, datetime.now(UTC))
-        collection.active = active
+        if collection.shared is None:
+            collection.active = active
+    collection.active = active  # of replicas only now, when the database says so too
 
 
 def _looked(collection: Collection, active: ActiveModel, watcher: Watcher) -> Looked:
@@ -150,11 +173,6 @@ def _looked(collection: Collection, active: ActiveModel, watcher: Watcher) -> Lo
         if looked.changes <= _FEW:
             break
     return looked
-
-
-def stored_model(repository: Repository, version: str) -> Model:
-    """Raises: UnknownModel, ModelFileError and its kinds if its bytes were damaged."""
-    return model_from_bytes(repository.models.artifact(version), f"model {version}")
 
 
 def warm_up(metric: Metric) -> None:

@@ -18,10 +18,11 @@ from anyio.to_thread import run_sync
 
 from app.errors import IdTaken, StoreUnavailable, shown
 from app.ports import Extractor
-from app.records import FeatureMatrix, Fields, NewImage, Picture, StoredImage
+from app.records import FeatureMatrix, Fields, FileDeletions, NewImage, Picture, StoredImage
 from app.services.collection import ActiveModel, Collection
 from app.services.fields import check_image_id, check_text, metadata_from
-from app.services.files import delete_files
+from app.services.files import delete_files, may_be_gone
+from app.services.following import followed
 from app.services.media import media_type
 from app.services.steady import OtherBackbone, again_if_switched, check_backbone
 from embedding.backbone_identity import BackboneIdentity
@@ -46,8 +47,8 @@ class Prepared:
     image: NewImage
     picture: Picture
     data: bytes
-    # How many the collection had seen when its files were put into the blob store; None: they are not there yet.
-    file_deletions: int | None = None
+    # From before its files were put into the blob store; None: they are not there yet.
+    file_deletions: FileDeletions | None = None
 
 
 async def add_image(collection: Collection, upload: Upload) -> tuple[StoredImage, bool]:
@@ -87,8 +88,13 @@ def existing_image(collection: Collection, sha256: str, data: bytes) -> StoredIm
     images = collection.repository.images
     if not images.with_sha256(sha256):
         return None
+    file_deletions = collection.file_deletion.counts()
+    collection.blobs.put(sha256, data)
     with collection.change:
-        if existing := images.with_sha256(sha256):  # still: its deletion may have come between
+        existing = images.with_sha256(sha256)  # still? its deletion may have come between
+        if existing is None:
+            collection.sweep_soon.set()
+        elif may_be_gone(collection, file_deletions):
             collection.blobs.put(sha256, data)
         return existing
 
@@ -122,7 +128,7 @@ def keep_files(collection: Collection, prepared: Prepared) -> Prepared:
     """
     if prepared.file_deletions is not None:
         return prepared
-    file_deletions = collection.file_deletions
+    file_deletions = collection.file_deletion.counts()
     _put_files(collection, prepared)
     return replace(prepared, file_deletions=file_deletions)
 
@@ -150,9 +156,9 @@ def _store(
     with collection.change:
         check_backbone(collection, backbone)
         for each in kept:
-            if each.file_deletions != collection.file_deletions:
-                _put_files(collection, each)  # again: one of these may have been its file
-        if collection.active is not active:  # another model took over meanwhile
+            if each.file_deletions is None or may_be_gone(collection, each.file_deletions):
+                _put_files(collection, each)
+        if followed(collection) is not active:  # another model took over meanwhile
             active = collection.active
             embeddings = _embeddings(collection, active, features)
         rows = [(each.image, row) for each, row in zip(prepared, features, strict=True)]
@@ -161,9 +167,10 @@ def _store(
         if active and embeddings is not None and new:
             seqs = np.array([outcome[0].seq for outcome in outcomes if outcome and outcome[1]], np.int64)
             active.index.add(seqs, embeddings[new])
-        if None in outcomes:
-            refused = [each.image.files for each, outcome in zip(prepared, outcomes, strict=True) if outcome is None]
-            delete_files(collection, list(chain(*refused)))
+    collection.fed_soon.set()
+    if None in outcomes:
+        refused = [each.image.files for each, outcome in zip(prepared, outcomes, strict=True) if outcome is None]
+        delete_files(collection, list(chain(*refused)))
     return outcomes
 
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from app.errors import TooManyFiles
-from app.records import JobRecord
+from app.records import BatchFile, JobRecord
 from app.services.collection import Collection
 from app.services.jobs import add_job, check_room, new_job_id
-from app.services.spool import BatchFile, discard_spool, write_spool
 
 __all__ = ["ADD", "MAX_AT_ONCE", "MAX_FILES", "check_file_count", "start_adding"]
 
@@ -29,9 +28,9 @@ def start_adding(collection: Collection, files: Sequence[BatchFile]) -> JobRecor
     check_file_count(len(files))
     check_room(collection)
     job_id = new_job_id()
-    write_spool(collection.spool, job_id, files)
+    collection.spool.write(job_id, files)
     try:
         return add_job(collection, ADD, {"files": len(files)}, job_id)
     except BaseException:
-        discard_spool(collection.spool, job_id)
+        collection.spool.discard(job_id)
         raise

@@ -15,6 +15,7 @@ from app.errors import NoActiveModel
 from app.ports import (
     Backbones,
     Blobs,
+    Change,
     Extraction,
     Extractor,
     Fetcher,
@@ -22,7 +23,10 @@ from app.ports import (
     Measures,
     NewIndex,
     Repository,
+    SharedIndexes,
     Snapshots,
+    Spool,
+    Turns,
     VectorIndex,
 )
 from app.records import FeatureMatrix
@@ -75,21 +79,28 @@ class Collection:
     query_retention: timedelta
     job_retention: timedelta
     keep_models: int  # of the newest
-    spool: Path  # where uploaded files wait for the job that adds them
+    spool: Spool  # where uploaded files wait for the job that adds them
     import_dir: Path | None  # what imports may read
+    turns: Turns
+    # The indexes that replicas share; None: this process alone owns the collection, its index is in memory.
+    shared: SharedIndexes | None = None
     active: ActiveModel | None = None
     # Held while database, blobs and index change together: without it a delete could slip between the commit and the
     # index of an add (a ghost in the index), or between its blob and its commit (an image without a file).
-    change: Lock = field(default_factory=Lock)
+    change: Change = field(default_factory=Lock)
     # Set from before the database has another backbone until all of the above has: ask it which one it has.
     is_switching: bool = False
     # Seqs of images whose deletion is committed, the latest: for an index that is made meanwhile.
     deleted: deque[int] = field(default_factory=lambda: deque(maxlen=10_000))
-    file_deletions: int = 0  # how many files were deleted; changes while `change` is held
     # Set where a file could not be deleted with its image: a sweep should come before its time.
     sweep_soon: Event = field(default_factory=Event)
     # Set where a job was added: who does them need not look for one all the time.
     job_added: Event = field(default_factory=Event)
+
+    # Held while this replica takes over what another one activated.
+    following: Lock = field(default_factory=Lock)
+    # Set where something was written that a shared index has yet to be fed.
+    fed_soon: Event = field(default_factory=Event)
 
     _searches: Iterator[int] = field(default_factory=lambda: count(1))
 

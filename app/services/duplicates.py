@@ -11,14 +11,14 @@ The distances of all pairs in D dimensions would take hours. An orthonormal proj
 in full. The result is exact.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from app.ports import Images, NewIndex
+from app.ports import Images, MemoryIndex
 from app.records import FeatureMatrix, NearDuplicate
 
 __all__ = ["near_duplicates"]
@@ -29,7 +29,9 @@ _BLOCK_ROWS = 4096
 _SLACK = 1e-5  # of unit vectors' squared distances in float32; what it lets in too much is found out in full
 
 
-def near_duplicates(images: Images, new_index: NewIndex, max_squared_distance: float) -> Iterator[NearDuplicate]:
+def near_duplicates(
+    images: Images, new_index: Callable[[int, str], MemoryIndex], max_squared_distance: float
+) -> Iterator[NearDuplicate]:
     """Every two images whose l2-normalised features are at most that far apart (0 to 4), in the order of seq.
 
     Raises: StoreUnavailable.

@@ -1,29 +1,53 @@
-"""Files that go because their image does, or because it never came to be."""
+"""Files that go: because their image does, because it never came to be, or because nobody ever named them.
+
+Between the two, putting a file and naming it in a row, nobody may delete it. Who deletes holds `change` and looks
+whether a row names the file. Who adds puts files without holding it, since that takes long; `FileDeletions` tell him,
+when he does hold it, whether any file was deleted meanwhile or is being deleted: then he puts his again.
+"""
 
 import logging
 from collections.abc import Sequence
 
 from app.errors import StoreUnavailable
+from app.records import FileDeletions
 from app.services.collection import Collection
 
-__all__ = ["delete_files"]
+__all__ = ["delete_files", "delete_unnamed", "may_be_gone"]
 
 _log = logging.getLogger(__name__)
 
 
 def delete_files(collection: Collection, names: Sequence[str]) -> None:
-    """Those that no image names. Call with `change` held.
+    """Those that no image names. Call without `change`, after what unnamed them is committed.
 
     While somebody copies the files, or where it fails, they are left to the next sweep, which comes soon.
     """
-    with collection.file_deletion.allowed() as allowed:
+    try:
+        delete_unnamed(collection, names)
+    except StoreUnavailable as error:
+        collection.sweep_soon.set()
+        _log.warning("A file of a deleted image could not be removed, the next sweep will: %s", error)
+
+
+def delete_unnamed(collection: Collection, names: Sequence[str]) -> int | None:
+    """The same; returns how many there were. None: somebody copies the files, and a sweep comes soon.
+
+    Raises: StoreUnavailable.
+    """
+    deletion = collection.file_deletion
+    with deletion.allowed() as allowed:
         if not allowed:
             collection.sweep_soon.set()
-            return
-        try:
-            for name in set(names) - collection.repository.images.blobs_named(names):
-                collection.file_deletions += 1
+            return None
+        deletion.begin()
+        with collection.change:
+            unnamed = set(names) - collection.repository.images.blobs_named(names)
+            for name in unnamed:
                 collection.blobs.delete(name)
-        except StoreUnavailable as error:
-            collection.sweep_soon.set()
-            _log.warning("A file of a deleted image could not be removed, the next sweep will: %s", error)
+            deletion.end()
+    return len(unnamed)
+
+
+def may_be_gone(collection: Collection, before: FileDeletions) -> bool:
+    """Whether a file that was put after `before` was counted may be deleted. Call with `change` held."""
+    return before.begun != before.ended or collection.file_deletion.counts() != before

@@ -59,12 +59,20 @@ class Gathering:
         missing = np.setdiff1d(self._features.missing(), list(self._failed))
         done = self._collection.repository.counts().images - len(missing) - len(self._failed)
         self._watcher.extracted(done)
-        for batch in self._decoded(missing):
-            done += self._extract(batch)
+        for extracted in self.extract(missing):
+            done += extracted
             self._watcher.extracted(done)
             if len(self._failed) >= _MOST_FAILURES:
                 break
         return len(missing)
+
+    def extract(self, seqs: npt.NDArray[np.int64]) -> Iterator[int]:
+        """Extract those images in batches; yields how many of each went well, when they are kept.
+
+        Raises: StoreUnavailable, and what the watcher raises.
+        """
+        for batch in self._decoded(seqs):
+            yield self._extract(batch)
 
     def count_failed(self) -> int:
         """Images that could not be extracted and are still there."""

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from app.ports import Images
 from app.records import BlobName
 from app.services.collection import Collection
+from app.services.files import delete_unnamed
 from app.services.indexing import reconcile, save_snapshot
-from app.services.jobs import forget_old_jobs
+from app.services.jobs import discard_strays, forget_old_jobs
 from app.services.kept import purge_queries
 from app.services.pruning import prune_models
 from app.services.reextraction import forget_needless_features
+from app.services.shared_indexes import tidy_indexes
 
 __all__ = ["YOUNG_S", "Swept", "keep_house", "orphans", "sweep"]
 
@@ -35,6 +37,7 @@ def keep_house(collection: Collection, started: float, stopped: Callable[[], boo
 
     Raises: StoreUnavailable, BadFeatures.
     """
+    collection.file_deletion.settle()
     swept = sweep(collection, before=max(started, time.time() - YOUNG_S), stopped=stopped)
     if stopped():
         return
@@ -42,8 +45,11 @@ def keep_house(collection: Collection, started: float, stopped: Callable[[], boo
         _log.info("Removed %s files that no image names and %s unfinished ones.", swept.files, swept.partial)
     purge_queries(collection)
     forget_old_jobs(collection)
+    if collection.shared:  # one process alone does so at its start
+        discard_strays(collection)
     prune_models(collection)
     forget_needless_features(collection)
+    tidy_indexes(collection)
     if collection.active:
         reconcile(collection, collection.active)
         # There is one, of one model: its former content may be of a model that is gone, or of images that are.
@@ -67,18 +73,12 @@ def sweep(
             break
         if not unnamed and not unfinished:
             continue
-        # With the lock held nobody is between putting a file and naming it; `adding` puts again what is removed here.
-        with collection.change, collection.file_deletion.allowed() as allowed:
-            if not allowed:
-                collection.sweep_soon.set()
-                return None
-            still_unnamed = set(unnamed) - collection.repository.images.blobs_named(unnamed)
-            collection.file_deletions += len(still_unnamed)
-            for name in still_unnamed:
-                collection.blobs.delete(name)
+        deleted = delete_unnamed(collection, unnamed)
+        if deleted is None:
+            return None
         for name in unfinished:
             collection.blobs.delete_partial(name)
-        files, partial = files + len(still_unnamed), partial + len(unfinished)
+        files, partial = files + deleted, partial + len(unfinished)
     return Swept(files, partial)
 
 

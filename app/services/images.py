@@ -74,7 +74,14 @@ def update_image(collection: Collection, image_id: str, changes: Mapping[str, An
             return Fields(category, image.metadata)
         return Fields(category, check_metadata(_merged(image.metadata, changes["metadata"]) or {}))
 
-    return collection.repository.images.update(image_id, changed, datetime.now(UTC))
+    if collection.shared is None:
+        return collection.repository.images.update(image_id, changed, datetime.now(UTC))
+    with collection.change:
+        image = collection.repository.images.update(image_id, changed, datetime.now(UTC))
+        if collection.active:
+            collection.active.index.fields_changed(np.array([image.seq], np.int64))
+    collection.fed_soon.set()
+    return image
 
 
 def delete_image(collection: Collection, image_id: str) -> None:
@@ -88,7 +95,8 @@ def delete_image(collection: Collection, image_id: str) -> None:
         collection.deleted.append(image.seq)
         if collection.active:
             collection.active.index.remove(np.array([image.seq], np.int64))
-        delete_files(collection, image.files)
+    collection.fed_soon.set()
+    delete_files(collection, image.files)
 
 
 def _merged(old: Any, patch: Any) -> Any:

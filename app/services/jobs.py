@@ -10,7 +10,6 @@ from app.errors import Busy
 from app.records import JobFailure, JobRecord
 from app.services.collection import Collection
 from app.services.cursor import one_page
-from app.services.spool import discard_spool, spooled_jobs
 
 __all__ = [
     "MAX_UNFINISHED",
@@ -82,14 +81,14 @@ def cancel_job(collection: Collection, job_id: str) -> JobRecord:
     """
     job = collection.repository.jobs.cancel(job_id, datetime.now(UTC))
     if job.started is None or job.state == "failed":  # nobody reads its files; those of one that ran go in its thread
-        discard_spool(collection.spool, job_id)
+        collection.spool.discard(job_id)
     return job
 
 
 def forget_old_jobs(collection: Collection) -> None:
     """Remove those that were finished longer ago than they are kept. Raises: StoreUnavailable."""
     for job_id in collection.repository.jobs.delete_finished(datetime.now(UTC) - collection.job_retention):
-        discard_spool(collection.spool, job_id)
+        collection.spool.discard(job_id)
 
 
 def discard_needless_files(collection: Collection) -> None:
@@ -97,14 +96,16 @@ def discard_needless_files(collection: Collection) -> None:
 
     Raises: StoreUnavailable.
     """
-    states = collection.repository.jobs.states(spooled_jobs(collection.spool))
+    states = collection.repository.jobs.states(collection.spool.jobs())
     for job_id in (each for each, state in states.items() if state in ("done", "cancelled")):
-        discard_spool(collection.spool, job_id)
+        collection.spool.discard(job_id)
 
 
 def discard_strays(collection: Collection) -> None:
-    """The same, and those of jobs that never came to be; call before anybody uploads any. Raises: StoreUnavailable."""
+    """The same, and those of jobs that never came to be; where this process alone owns the collection, call before
+    anybody uploads any. Raises: StoreUnavailable."""
     discard_needless_files(collection)
-    spooled = spooled_jobs(collection.spool)
+    spooled = collection.spool.jobs()
     for job_id in set(spooled) - set(collection.repository.jobs.states(spooled)):
-        discard_spool(collection.spool, job_id)
+        if collection.spool.is_stray(job_id):
+            collection.spool.discard(job_id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from app.errors import ModelIsWorse, NoFormerModel, UnknownModel
+from app.ports import Repository
 from app.records import ModelRecord
 from app.services.collection import Collection
 from app.services.fields import nests_deeper
@@ -21,6 +22,7 @@ __all__ = [
     "list_models",
     "model_file",
     "one_model",
+    "stored_model",
 ]
 
 _log = logging.getLogger(__name__)
@@ -105,6 +107,11 @@ def _is_worse(model: ModelRecord) -> bool:
     training = model.manifest.get("training")
     comparison = training.get("comparison") if isinstance(training, Mapping) else None
     return isinstance(comparison, Mapping) and comparison.get("verdict") == "worse"
+
+
+def stored_model(repository: Repository, version: str) -> Model:
+    """Raises: UnknownModel, ModelFileError and its kinds if its bytes were damaged."""
+    return model_from_bytes(repository.models.artifact(version), f"model {version}")
 
 
 def check_model(collection: Collection, model: Model) -> None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from app.errors import BadLimit, shown
 from app.records import CategoryCounts, ImageLabel
 from app.services.collection import Collection
+from app.services.following import current_model
 
 __all__ = ["MAX_CATEGORIES", "MAX_POINTS", "CollectionMap", "Point", "categories", "collection_map", "plane"]
 
@@ -49,7 +50,7 @@ def collection_map(collection: Collection, limit: int) -> CollectionMap:
     """Raises: BadLimit, NoActiveModel, StoreUnavailable."""
     if not 1 <= limit <= MAX_POINTS:
         raise BadLimit(f"limit must be 1 to {MAX_POINTS:,}, got {shown(limit)}.")
-    active = collection.require_active()
+    active = current_model(collection)
     seqs, embeddings = active.index.sample_rows(limit, np.random.default_rng(_SEED))
     labels = collection.repository.images.labels(seqs.tolist())
     there = np.array([int(seq) in labels for seq in seqs], bool)  # others were deleted in between

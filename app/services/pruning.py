@@ -6,7 +6,7 @@ from app.errors import ModelInUse, UnknownModel
 from app.services.activation import ACTIVATE, REEXTRACT
 from app.services.collection import Collection
 
-__all__ = ["delete_model", "prune_models"]
+__all__ = ["delete_model", "prune_models", "wanted_models"]
 
 _log = logging.getLogger(__name__)
 
@@ -15,7 +15,7 @@ _ACTIVATING = (ACTIVATE, REEXTRACT)  # kinds of jobs that name a model in their 
 
 def delete_model(collection: Collection, version: str) -> None:
     """Remove a model with its report. Raises: UnknownModel, ModelInUse if it is active or a job is to activate it."""
-    if version in _wanted(collection):
+    if version in wanted_models(collection):
         raise ModelInUse(f"A job is to activate model {version}: cancel that job, or wait for its end.")
     collection.repository.models.delete(version)
 
@@ -28,7 +28,7 @@ def prune_models(collection: Collection) -> list[str]:
     models = collection.repository.models
     older = [model for model in models.all()[collection.keep_models :] if not model.active]
     # Asked afterwards: the one that was active then is not among them, so it stays if another takes over meanwhile.
-    needed = {models.former(), *_wanted(collection)}
+    needed = {models.former(), *wanted_models(collection)}
     return [model.version for model in older if model.version not in needed and _went(collection, model.version)]
 
 
@@ -41,7 +41,7 @@ def _went(collection: Collection, version: str) -> bool:
     return True
 
 
-def _wanted(collection: Collection) -> set[str]:
+def wanted_models(collection: Collection) -> set[str]:
     """Versions that jobs are to activate."""
     jobs = collection.repository.jobs
     wanting = [job_id for kind in _ACTIVATING for job_id in jobs.unfinished(kind)]

@@ -67,19 +67,27 @@ class _TakingOver:
                 count = gathering.extract_missing()
                 _check_whole(gathering)
                 # More than a few were not all added since the look: their features were lost, and they are not indexed.
-                if count > _FEW or len(collection.deleted) == collection.deleted.maxlen:  # it may have forgotten some
+                may_have_forgotten = collection.shared is None and len(collection.deleted) == collection.deleted.maxlen
+                if count > _FEW or may_have_forgotten:
                     bring_up(collection.repository, self._active, self._go_on, features)
                 else:
                     catch_up(collection.repository, self._active, last, collection.deleted, features)
                 self._watcher.may_take_over()
-                return self._switch()
+                erased = self._switch()
+                if collection.shared is None:
+                    self._swap()
+            self._swap()  # of replicas only now, when the database says so too
+            _log.info("Features come from backbone %s now.", self._extractor.backbone.key)
+            return erased
 
     def in_memory_only(self) -> Erased:
         with self._collection.change:
             bring_up(self._collection.repository, self._active, self._go_on)
             # Active already, unless the job of the switch was cancelled and this is one of another model.
             self._collection.repository.models.activate(self._active.version, datetime.now(UTC))
-            self._swap()
+            if self._collection.shared is None:
+                self._swap()
+        self._swap()
         return Erased(0, 0)
 
     def _looked(self, gathering: Gathering) -> int:
@@ -109,15 +117,13 @@ class _TakingOver:
             if repository.backbone() != backbone:  # else it was done, and only the answer was lost
                 self._collection.is_switching = False
                 raise
-        self._swap()
         return erased
 
     def _swap(self) -> None:
-        """Call with `change` held."""
+        """Call with `change` held, unless replicas share the collection: those follow the database."""
         collection = self._collection
         collection.active, collection.extraction, collection.extractor = self._active, self._extraction, self._extractor
         collection.is_switching = False  # last: who reads without the lock relies on it
-        _log.info("Features come from backbone %s now.", self._extractor.backbone.key)
 
 
 def _check_whole(gathering: Gathering) -> None:

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from anyio.to_thread import run_sync
 
 from app.errors import UnknownReference, shown
-from app.ports import Extraction
+from app.ports import Among, Extraction
 from app.records import FeatureMatrix, ImageFilter, StoredImage
 from app.services.collection import ActiveModel, Collection
 from app.services.examples import point_between
 from app.services.explaining import Explanation, by_channel, by_dimension
+from app.services.following import current_model
 from app.services.images import read_file
 from app.services.kept import keep_query
 from app.services.queries import ByExamples, ByImage, ByUpload, Options, Query, check_query
@@ -73,7 +74,8 @@ async def search(collection: Collection, query: Query, options: Options, made: C
     """
     options.check(collection.max_k)
     check_query(query)
-    collection.require_active()  # before a picture is extracted for nothing
+    if collection.active is None:  # before a picture is extracted for nothing
+        await run_sync(current_model, collection)
     return await again_if_switched(collection, lambda: _searched(collection, query, options, made))
 
 
@@ -152,7 +154,7 @@ def _nearest(collection: Collection, active: ActiveModel, origin: _Origin, optio
     """The nearest that the options want; fewer only if there are fewer, or if deletions keep coming between."""
     _check_stamp(active)
     where, most = options.where, options.max_squared_distance
-    among = None if where == _EVERY else collection.repository.images.matching(where)
+    among = None if where == _EVERY else _among(collection, active, where)
     found: list[Neighbour] = []
     wanted = options.reach + len(origin.leave_out)  # what is left out is among them, or as many others are as near
     for _ in range(_ATTEMPTS):
@@ -167,6 +169,10 @@ def _nearest(collection: Collection, active: ActiveModel, origin: _Origin, optio
             break
         wanted += options.reach - len(found)  # images deleted at this moment were among them: ask for as many more
     return found[: options.reach]
+
+
+def _among(collection: Collection, active: ActiveModel, where: ImageFilter) -> Among:
+    return where if active.index.filters else collection.repository.images.matching(where)
 
 
 def _check_stamp(active: ActiveModel) -> None:

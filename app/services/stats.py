@@ -6,6 +6,7 @@ from typing import Any
 
 from app.records import Approximation, Counts
 from app.services.collection import Collection
+from app.services.following import followed
 
 __all__ = ["Stats", "stats"]
 
@@ -17,7 +18,9 @@ class Stats:
     counts: Counts
     contradicted: int  # pairs about which people disagree
     new_pairs: int  # with a verdict that the newest model made from feedback did not know
-    approximation: Approximation | None  # of searches by the active model
+    model: str | None  # version of the active one
+    indexed: int  # images that it finds
+    approximation: Approximation | None  # of its searches
 
 
 def stats(collection: Collection) -> Stats:
@@ -26,8 +29,11 @@ def stats(collection: Collection) -> Stats:
     known = (_last_pair(model.manifest) for model in repository.models.all())  # the newest model first
     last_pair = next((last for last in known if last is not None), 0)
     contradicted, new_pairs = repository.pairs.contradicted(), repository.pairs.newer_than(last_pair)
-    active = collection.active
-    return Stats(repository.counts(), contradicted, new_pairs, active.index.approximation if active else None)
+    counts, active = repository.counts(), followed(collection)
+    if active is None:
+        return Stats(counts, contradicted, new_pairs, None, 0, None)
+    index = active.index
+    return Stats(counts, contradicted, new_pairs, active.version, len(index), index.approximation)
 
 
 def _last_pair(manifest: Mapping[str, Any]) -> int | None:

@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 
 from app.errors import NotReady
 from app.services.collection import ActiveModel, Collection
+from app.services.following import current_model, followed
 from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["OtherBackbone", "again_if_switched", "check_backbone", "of_one_backbone", "steadily"]
@@ -27,8 +28,9 @@ class OtherBackbone(Exception):
 
 def check_backbone(collection: Collection, backbone: BackboneIdentity) -> None:
     """Raises: OtherBackbone unless what the database held until now is of that one; StoreUnavailable."""
-    # The flag is asked first: it is set before the database changes, and reset after all else has.
-    current = collection.repository.backbone() if collection.is_switching else collection.extractor.backbone
+    # The flag is asked first: it is set before the database changes, and reset after all else has. Replicas have none.
+    is_sure = collection.shared is None and not collection.is_switching
+    current = collection.extractor.backbone if is_sure else collection.repository.backbone()
     if current != backbone:
         raise OtherBackbone
 
@@ -38,7 +40,7 @@ def of_one_backbone(collection: Collection, work: Callable[[ActiveModel], T]) ->
 
     Raises: OtherBackbone, NoActiveModel, and what `work` raises.
     """
-    active = collection.require_active()
+    active = current_model(collection)
     try:
         made = work(active)
     except OtherBackbone:
@@ -71,6 +73,9 @@ async def again_if_switched(collection: Collection, work: Callable[[], Awaitable
 
 
 def _wait(collection: Collection) -> None:
+    if collection.shared:  # another replica may have switched
+        followed(collection)
+        return
     with collection.change:  # who switches holds it
         pass
 

@@ -1,6 +1,7 @@
 """The database connection: opened, migrated, and its failures translated."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +10,12 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, text
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import NewerDatabase, OlderDatabase, StoreUnavailable
-from app.store.engine import SQLITE_BEGIN, database_url, make_engine
+from app.errors import BadSettings, NewerDatabase, OlderDatabase, StoreUnavailable
+from app.store.engine import CONNECTIONS, SQLITE_BEGIN, database_url, make_engine
 from app.store.tables import ownership
 
 __all__ = ["ADVISORY", "Database", "connected", "open_database"]
@@ -42,10 +43,15 @@ class Database:
         self._name = name
         self.is_sqlite = engine.dialect.name == "sqlite"
         self._epoch: int | None = None  # of our ownership of a server's database
+        self._joint = threading.local()  # the connection of the thread's joint transaction, if it is in one
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the database throughout."""
+        """A connection that sees one state of the database throughout, and what its joint transaction wrote."""
+        if joint := self._joint_connection():
+            with _as_unavailable(self._name):
+                yield joint
+            return
         with _as_unavailable(self._name), self.engine.connect() as plain:
             connection = plain
             if not self.is_sqlite:
@@ -55,7 +61,11 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction: on disk when the block ends, undone if it raises."""
+        """A transaction: on disk when the block ends, undone if it raises; within a joint one, when that ends."""
+        if joint := self._joint_connection():
+            with _as_unavailable(self._name):
+                yield joint
+            return
         with _as_unavailable(self._name), self.engine.connect() as plain:
             # SQLite: take the write lock at once, since a reader that turns writer may be refused without waiting.
             options = {SQLITE_BEGIN: "BEGIN IMMEDIATE"} if self.is_sqlite else {"isolation_level": "READ COMMITTED"}
@@ -65,6 +75,23 @@ class Database:
                     connection.execute(select(func.pg_advisory_xact_lock(ADVISORY, _WRITER)))
                     self._check_ownership(connection)
                 yield connection
+
+    @contextmanager
+    def joint(self) -> Iterator[None]:
+        """Make one transaction of everything that this thread reads and writes in the block.
+
+        Nobody else writes meanwhile, through any process: as it is the database's writer.
+        """
+        with self.writing() as connection:
+            self._joint.connection = connection
+            try:
+                yield
+            finally:
+                self._joint.connection = None
+
+    def _joint_connection(self) -> Connection | None:
+        connection: Connection | None = getattr(self._joint, "connection", None)
+        return connection
 
     @contextmanager
     def outside_transactions(self) -> Iterator[Connection]:
@@ -93,14 +120,21 @@ class Database:
                 "once, which brings it there, or use the program of the version that wrote it."
             )
 
-    def claim(self) -> None:
-        """On a server: be the owner from now on, and have every former one stop writing."""
+    def claim(self, *, shared: bool = False) -> None:
+        """On a server: be the owner from now on, and have every former one stop writing.
+
+        shared: be one of several owners; then those that own it in the same way go on writing.
+        """
         if self.is_sqlite:
             return
         with self.writing() as connection:
-            epoch = (connection.scalar(select(ownership.c.epoch)) or 0) + 1
+            former = connection.execute(select(ownership.c.epoch, ownership.c.shared)).one_or_none()
+            if former and former.shared and shared:
+                self._epoch = former.epoch
+                return
+            epoch = (former.epoch if former else 0) + 1
             connection.execute(ownership.delete())
-            connection.execute(ownership.insert().values(id=1, epoch=epoch))
+            connection.execute(ownership.insert().values(id=1, epoch=epoch, shared=shared))
         self._epoch = epoch
 
     def close(self) -> None:
@@ -127,17 +161,30 @@ def open_database(place: str | Path, name: str = "The database") -> Iterator[Dat
 
 
 @contextmanager
-def connected(place: str | Path, name: str = "The database") -> Iterator[Database]:
-    """The same without a migration. Raises: BadSettings."""
-    database = Database(make_engine(database_url(place)), name)
+def connected(place: str | Path, name: str = "The database", connections: int = CONNECTIONS) -> Iterator[Database]:
+    """The same without a migration; connections: at most so many at once. Raises: BadSettings."""
+    database = Database(make_engine(database_url(place), connections), name)
     try:
         yield database
     finally:
         database.close()
 
 
+def _check_encoding(connection: Connection) -> None:
+    """Raises: BadSettings for a PostgreSQL database that counts bytes where we mean characters."""
+    if connection.dialect.name == "sqlite":
+        return
+    encoding = connection.scalar(text("SHOW server_encoding"))
+    if encoding != "UTF8":
+        raise BadSettings(
+            f"The database's encoding is {encoding}: make another one, with CREATE DATABASE name ENCODING 'UTF8' "
+            "TEMPLATE template0."
+        )
+
+
 def _revision(connection: Connection) -> tuple[str | None, str | None]:
-    """The database's revision and this program's. Raises: NewerDatabase."""
+    """The database's revision and this program's. Raises: NewerDatabase, BadSettings."""
+    _check_encoding(connection)
     scripts = ScriptDirectory(str(Path(__file__).parent / "migrations"))
     current, head = MigrationContext.configure(connection).get_current_revision(), scripts.get_current_head()
     if current is not None and current not in {script.revision for script in scripts.walk_revisions()}:

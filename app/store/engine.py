@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from app.errors import BadSettings
 
-__all__ = ["BUSY_TIMEOUT_S", "SQLITE_BEGIN", "database_file", "database_url", "make_engine"]
+__all__ = ["BUSY_TIMEOUT_S", "CONNECTIONS", "SQLITE_BEGIN", "database_file", "database_url", "make_engine"]
 
 BUSY_TIMEOUT_S = 10  # another program (a backup) may hold a lock for moments
 SQLITE_BEGIN = "sqlite_begin"  # execution option: the statement that begins a transaction
@@ -18,7 +18,7 @@ SQLITE_BEGIN = "sqlite_begin"  # execution option: the statement that begins a t
 # As many as the web framework has threads (40), four that look up keys, one each for /readyz, /metrics, housekeeping
 # and jobs, one that holds the database, a second one for whoever deletes files, one at a time: no thread waits for one.
 # PostgreSQL allows 100 unless told otherwise.
-_CONNECTIONS = 50
+CONNECTIONS = 50
 _POSTGRESQL = "postgresql"
 _DRIVER = "psycopg"
 
@@ -53,13 +53,16 @@ def database_file(place: str | Path) -> Path | None:
     return None if url.get_backend_name() == _POSTGRESQL else Path(url.database or "").resolve()
 
 
-def make_engine(url: URL) -> Engine:
-    """Raises: BadSettings if the URL's driver is not there or refuses it."""
+def make_engine(url: URL, connections: int = CONNECTIONS) -> Engine:
+    """connections: at most so many at once; who wants another waits for it.
+
+    Raises: BadSettings if the URL's driver is not there or refuses it.
+    """
     is_server = url.get_backend_name() == _POSTGRESQL
     try:
         engine = create_engine(
             url,
-            pool_size=_CONNECTIONS,
+            pool_size=connections,
             max_overflow=0,
             pool_timeout=BUSY_TIMEOUT_S,
             pool_pre_ping=is_server,  # a server that was restarted has forgotten its connections
@@ -84,7 +87,8 @@ def _server_options() -> dict[str, Any]:
         "application_name": f"samekind process {os.getpid()} on {platform.node()}",  # PostgreSQL keeps 63 characters
         "connect_timeout": BUSY_TIMEOUT_S,
         # synchronous_commit: an answer follows the commit, whatever the server's own default is.
-        "options": f"-c lock_timeout={BUSY_TIMEOUT_S}s -c synchronous_commit=on -c timezone=UTC",
+        "options": f"-c lock_timeout={BUSY_TIMEOUT_S}s -c synchronous_commit=on -c timezone=UTC "
+        "-c client_encoding=UTF8",
     }
 
 

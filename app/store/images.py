@@ -103,7 +103,7 @@ class SqlImages:
     def matching(self, where: ImageFilter) -> npt.NDArray[np.int64]:
         query = select(images.c.seq).where(condition(where, is_sqlite=self._database.is_sqlite))
         with self._database.reading() as connection:
-            return np.fromiter(connection.execution_options(yield_per=_KEYS_AT_ONCE).scalars(query), np.int64)
+            return np.fromiter(connection.scalars(query.execution_options(yield_per=_KEYS_AT_ONCE)), np.int64)
 
     def page(self, limit: int, *, after: int = 0, where: ImageFilter = _EVERY) -> list[StoredImage]:
         wanted = condition(where, is_sqlite=self._database.is_sqlite)
@@ -121,7 +121,7 @@ class SqlImages:
         # In no order: so SQLite reads its index of sha256, and not the table, whose rows carry the features.
         query = select(images.c.seq, func.substr(images.c.sha256, 1, _FINGERPRINT_DIGITS))
         with self._database.reading() as connection:
-            result = connection.execution_options(yield_per=_KEYS_AT_ONCE).execute(query)
+            result = connection.execute(query.execution_options(yield_per=_KEYS_AT_ONCE))
             parts = [keys_from(rows) for rows in result.partitions()]
         return sorted_keys(parts)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 from sqlalchemy.sql import ColumnElement
@@ -19,6 +19,7 @@ __all__ = ["SqlJobs"]
 _FAILURES_AT_ONCE = 1000  # read together: no transaction stays open while a slow client reads
 _UNFINISHED = jobs.c.state.in_(("waiting", "running"))
 _NOTHING_DONE = asdict(JobProgress())
+_ALL_BUT_RUNNER = [column for column in jobs.c if column.name != "runner"]
 
 
 class SqlJobs:
@@ -36,17 +37,18 @@ class SqlJobs:
             return _require(connection, job_id)
 
     def page(self, limit: int, *, after: int = 0) -> list[JobRecord]:
-        query = select(jobs).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
+        query = select(*_ALL_BUT_RUNNER).where(jobs.c.seq > after).order_by(jobs.c.seq).limit(limit)
         with self._database.reading() as connection:
             return [_record(row) for row in connection.execute(query)]
 
     def next(self) -> JobRecord | None:
+        first = select(*_ALL_BUT_RUNNER).where(_UNFINISHED).order_by(jobs.c.seq).limit(1)
         with self._database.reading() as connection:
-            row = connection.execute(select(jobs).where(_UNFINISHED).order_by(jobs.c.seq).limit(1)).one_or_none()
+            row = connection.execute(first).one_or_none()
         return _record(row) if row else None
 
     def last(self, kind: str) -> JobRecord | None:
-        newest_first = select(jobs).where(jobs.c.kind == kind).order_by(jobs.c.seq.desc())
+        newest_first = select(*_ALL_BUT_RUNNER).where(jobs.c.kind == kind).order_by(jobs.c.seq.desc())
         with self._database.reading() as connection:
             row = connection.execute(newest_first.limit(1)).one_or_none()
         return _record(row) if row else None
@@ -64,27 +66,30 @@ class SqlJobs:
                     found[row.id] = row.state
         return found
 
-    def start(self, job_id: str, now: datetime) -> bool:
-        values = _NOTHING_DONE | {"state": "running", "started": now}
+    def start(self, job_id: str, runner: str, now: datetime) -> bool:
+        values = _NOTHING_DONE | {"state": "running", "started": now, "runner": runner}
         with self._database.writing() as connection:
             is_there = bool(_update(connection, values, jobs.c.id == job_id, _UNFINISHED))
             if is_there:
                 connection.execute(delete(job_failures).where(job_failures.c.job_id == job_id))
             return is_there
 
-    def record(self, job_id: str, progress: JobProgress, failures: Sequence[JobFailure] = ()) -> bool:
+    def record(
+        self, job_id: str, runner: str, progress: JobProgress, failures: Sequence[JobFailure] = ()
+    ) -> Literal["kept", "cancelled", "replaced"]:
         with self._database.writing() as connection:
-            if not _update(connection, asdict(progress), jobs.c.id == job_id, jobs.c.state == "running"):
-                return False
+            if not _update(connection, asdict(progress), *_is_of(job_id, runner), jobs.c.state == "running"):
+                replaced = connection.scalar(select(jobs.c.seq).where(jobs.c.id == job_id, jobs.c.runner != runner))
+                return "cancelled" if replaced is None else "replaced"
             if failures:
                 connection.execute(insert(job_failures), [asdict(each) | {"job_id": job_id} for each in failures])
-            return True
+            return "kept"
 
-    def finish(self, job_id: str, state: JobState, progress: JobProgress, now: datetime) -> None:
+    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> None:
         values = asdict(progress) | {"state": state, "finished": now}
         was_done_all_the_same = (jobs.c.state == "cancelled") & (state == "done")
         with self._database.writing() as connection:
-            _update(connection, values, jobs.c.id == job_id, or_(jobs.c.state == "running", was_done_all_the_same))
+            _update(connection, values, *_is_of(job_id, runner), or_(jobs.c.state == "running", was_done_all_the_same))
 
     def cancel(self, job_id: str, now: datetime) -> JobRecord:
         with self._database.writing() as connection:
@@ -114,6 +119,10 @@ class SqlJobs:
             return connection.execute(query).all()
 
 
+def _is_of(job_id: str, runner: str) -> tuple[ColumnElement[bool], ...]:
+    return jobs.c.id == job_id, jobs.c.runner == runner
+
+
 def _update(connection: Connection, values: Mapping[str, Any], *wanted: ColumnElement[bool]) -> int:
     return connection.execute(update(jobs).where(*wanted).values(**values)).rowcount
 
@@ -121,7 +130,7 @@ def _update(connection: Connection, values: Mapping[str, Any], *wanted: ColumnEl
 def _require(connection: Connection, job_id: str) -> JobRecord:
     """Raises: UnknownJob."""
     wanted = jobs.c.id == (job_id if can_be_stored(job_id) else "")
-    row = connection.execute(select(jobs).where(wanted)).one_or_none()
+    row = connection.execute(select(*_ALL_BUT_RUNNER).where(wanted)).one_or_none()
     if row is None:
         raise UnknownJob(f"There is no job {shown(job_id)} (any more): GET /v1/jobs lists those there are.")
     return _record(row)

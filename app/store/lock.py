@@ -1,25 +1,44 @@
-"""One process owns a data folder and a database: the index lives in its memory, and two memories would drift."""
+"""One process owns a data folder and a database: the index lives in its memory, and two memories would drift.
+
+Where the index lies outside of the processes, several share a database, each with the same lock held in shared mode: an
+owner that shares with nobody keeps them out, and they keep it out.
+"""
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
+from types import TracebackType
 from typing import ClassVar
 
 from filelock import FileLock, Timeout
-from sqlalchemy import Connection, text
+from sqlalchemy import Column, Connection, select, text, update
 
 from app.errors import CannotStart, DataFolderInUse
+from app.records import FileDeletions, Turn
 from app.store.database import ADVISORY, Database
 from app.store.engine import database_file
+from app.store.tables import file_deletions
 
-__all__ = ["FolderFileDeletion", "ServerFileDeletion", "own_data_folder", "own_database"]
+__all__ = [
+    "FolderFileDeletion",
+    "JointChange",
+    "OwnTurns",
+    "ServerFileDeletion",
+    "ServerTurns",
+    "own_data_folder",
+    "own_database",
+    "share_database",
+]
 
 _log = logging.getLogger(__name__)
 
 _OWNER, _FILES = 2, 3  # second keys of advisory locks; see `database.ADVISORY`
+_TURNS: Mapping[Turn, int] = {"jobs": 4, "housekeeping": 5, "feed": 6}
 _WAIT_FOR_DELETION_S = 60  # as long as a sweep may hold it
 _WAIT_FOR_NOTICE_S, _PAUSE_S = 3.0, 0.05
 
@@ -52,11 +71,34 @@ def own_database(place: str | Path, database: Database) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def share_database(database: Database) -> Iterator[None]:
+    """Share a server's database with others that do the same. Raises: DataFolderInUse, StoreUnavailable."""
+    with _owning_on_server(database, shared=True):
+        yield
+
+
 class FolderFileDeletion:
-    """Implements `app.ports.FileDeletion` with a lock file in the data folder."""
+    """Implements `app.ports.FileDeletion` with a lock file in the data folder; one process deletes files."""
 
     def __init__(self, data_dir: Path):
         self._path = data_dir / "files.lock"
+        self._counts = FileDeletions(0, 0)
+        self._counting = Lock()
+
+    def counts(self) -> FileDeletions:
+        return self._counts
+
+    def begin(self) -> None:
+        with self._counting:
+            self._counts = FileDeletions(self._counts.begun + 1, self._counts.ended)
+
+    def end(self) -> None:
+        with self._counting:
+            self._counts = FileDeletions(self._counts.begun, self._counts.ended + 1)
+
+    def settle(self) -> None:
+        """Nothing to do: what a killed process counted went with it."""
 
     @contextmanager
     def allowed(self) -> Iterator[bool]:
@@ -101,6 +143,31 @@ class ServerFileDeletion:
     def __init__(self, database: Database):
         self._database = database
 
+    def counts(self) -> FileDeletions:
+        with self._database.reading() as connection:
+            row = connection.execute(select(file_deletions.c.begun, file_deletions.c.ended)).one()
+        return FileDeletions(row.begun, row.ended)
+
+    def begin(self) -> None:
+        self._count(file_deletions.c.begun)
+
+    def end(self) -> None:
+        self._count(file_deletions.c.ended)
+
+    def settle(self) -> None:
+        """Count those as ended whose process was killed. Does nothing where somebody deletes, or copies files."""
+        with self._database.outside_transactions() as connection:
+            if not connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :files)"), self._KEY):
+                return
+            try:
+                connection.execute(update(file_deletions).values(ended=file_deletions.c.begun))
+            finally:
+                connection.execute(text("SELECT pg_advisory_unlock(:ours, :files)"), self._KEY)
+
+    def _count(self, column: Column[int]) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(file_deletions).values({column: column + 1}))
+
     @contextmanager
     def allowed(self) -> Iterator[bool]:
         with self._database.outside_transactions() as connection:
@@ -120,6 +187,50 @@ class ServerFileDeletion:
                 yield
             finally:
                 connection.execute(text("SELECT pg_advisory_unlock(:ours, :files)"), self._KEY)
+
+
+class OwnTurns:
+    """Implements `app.ports.Turns` where nobody else has the collection."""
+
+    @contextmanager
+    def taken(self, turn: Turn) -> Iterator[bool]:  # noqa: ARG002
+        yield True
+
+
+class JointChange:
+    """Implements `app.ports.Change` with a transaction of a database server, which one process at a time is in."""
+
+    def __init__(self, database: Database):
+        self._database = database
+        self._mine = threading.local()
+
+    def __enter__(self) -> None:
+        joint = self._database.joint()
+        joint.__enter__()
+        self._mine.joint = joint
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> object:
+        return self._mine.joint.__exit__(kind, error, at)
+
+
+class ServerTurns:
+    """Implements `app.ports.Turns` with advisory locks of a database server."""
+
+    def __init__(self, database: Database):
+        self._database = database
+
+    @contextmanager
+    def taken(self, turn: Turn) -> Iterator[bool]:
+        key = {"ours": ADVISORY, "turn": _TURNS[turn]}
+        with self._database.outside_transactions() as connection:
+            taken = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :turn)"), key))
+            try:
+                yield taken
+            finally:
+                if taken:
+                    connection.execute(text("SELECT pg_advisory_unlock(:ours, :turn)"), key)
 
 
 @contextmanager
@@ -147,20 +258,21 @@ def _owning(what: str, path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _owning_on_server(database: Database) -> Iterator[None]:
+def _owning_on_server(database: Database, *, shared: bool = False) -> Iterator[None]:
     """Hold an advisory lock for as long as one connection lives. `Database.claim` covers its loss."""
     with database.outside_transactions() as connection:
         key = {"ours": ADVISORY, "owner": _OWNER}
-        if not _locked(connection, key):
+        if not _locked(connection, key, shared=shared):
             holder = connection.scalar(_HOLDER, key) or "another process"
             raise _in_use(f"database {database.engine.url.render_as_string()}", str(holder).removeprefix("samekind "))
         yield  # the connection ends with the pool, and the lock with the connection
 
 
-def _locked(connection: Connection, key: Mapping[str, int]) -> bool:
+def _locked(connection: Connection, key: Mapping[str, int], *, shared: bool) -> bool:
     """A server takes a moment to notice that an owner was killed, longer where it has much to do."""
     deadline = time.monotonic() + _WAIT_FOR_NOTICE_S
-    while not connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :owner)"), key):
+    function = "pg_try_advisory_lock_shared" if shared else "pg_try_advisory_lock"
+    while not connection.scalar(text(f"SELECT {function}(:ours, :owner)"), key):
         if time.monotonic() > deadline:
             return False
         time.sleep(_PAUSE_S)

@@ -37,7 +37,7 @@ class SqlNextFeatures:
     def missing(self) -> npt.NDArray[np.int64]:
         query = select(images.c.seq).where(_HAS_NONE).order_by(images.c.seq)
         with self._database.reading() as connection:
-            return np.fromiter(connection.execution_options(yield_per=_KEYS_AT_ONCE).scalars(query), np.int64)
+            return np.fromiter(connection.scalars(query.execution_options(yield_per=_KEYS_AT_ONCE)), np.int64)
 
     def add(self, backbone_key: str, seqs: Sequence[int], features: FeatureMatrix) -> None:
         named = dict(zip(seqs, features, strict=True))

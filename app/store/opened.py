@@ -1,7 +1,7 @@
 """Database and blobs together: to own and to change, or to read beside the process that does."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +10,16 @@ from app.records import Places
 from app.store.blobs import FsspecBlobs
 from app.store.database import Database, connected
 from app.store.engine import database_file
-from app.store.lock import FolderFileDeletion, ServerFileDeletion, own_data_folder, own_database
+from app.store.lock import (
+    FolderFileDeletion,
+    ServerFileDeletion,
+    own_data_folder,
+    own_database,
+    share_database,
+)
 from app.store.repository import SqlRepository
 
-__all__ = ["Store", "open_or_make_store", "open_store", "own_store"]
+__all__ = ["Store", "open_or_make_store", "open_store", "own_store", "share_store"]
 
 
 @dataclass(frozen=True)
@@ -29,20 +35,23 @@ class Store:
 
 @contextmanager
 def own_store(places: Places) -> Iterator[Store]:
-    """Open and migrate; no other process owns it while the block runs.
+    """Open and migrate; no other process owns it while the block runs, nor do replicas share it.
 
     Raises: CannotStart and its kinds, StoreUnavailable.
     """
     with (
-        own_data_folder(places.data_dir),
+        nullcontext() if places.shared else own_data_folder(places.data_dir),
         connected(places.database) as database,
         own_database(places.database, database),
     ):
-        database.migrate()
-        database.claim()
-        store = _store(places, database)
-        store.blobs.prepare(is_new=not store.repository.images.page(1))
-        yield store
+        yield _prepared(places, database)
+
+
+@contextmanager
+def share_store(places: Places) -> Iterator[Store]:
+    """Open and migrate it beside others that do the same. Raises: CannotStart and its kinds, StoreUnavailable."""
+    with connected(places.database, connections=places.connections) as database, share_database(database):
+        yield _prepared(places, database, shared=True)
 
 
 @contextmanager
@@ -71,6 +80,15 @@ def open_or_make_store(places: Places) -> Iterator[Store]:
         except OlderDatabase:
             store = stack.enter_context(own_store(places))
         yield store
+
+
+def _prepared(places: Places, database: Database, *, shared: bool = False) -> Store:
+    """Of an owner: with the tables of this program, and a blob store that is there."""
+    database.migrate()
+    database.claim(shared=shared)
+    store = _store(places, database)
+    store.blobs.prepare(is_new=not store.repository.images.page(1))
+    return store
 
 
 def _store(places: Places, database: Database) -> Store:

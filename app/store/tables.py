@@ -19,14 +19,18 @@ from sqlalchemy import (
     Table,
     Text,
     cast,
+    false,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
 __all__ = [
+    "OF_ITS_PLACE",
     "UtcDateTime",
     "collection",
+    "file_deletions",
     "images",
+    "index_changes",
     "job_failures",
     "jobs",
     "keys",
@@ -59,6 +63,9 @@ def _growing_key() -> Column[int]:
 
 
 _NEVER_REUSE: dict[str, Any] = {"sqlite_autoincrement": True}
+
+OF_ITS_PLACE = "of_its_place"  # key of a table's info: what it says holds for this database, not for a copy of it
+_OF_ITS_PLACE = {OF_ITS_PLACE: True}
 
 metadata = MetaData()
 
@@ -188,6 +195,7 @@ jobs = Table(
     Column("created", UtcDateTime, nullable=False),
     Column("started", UtcDateTime),
     Column("finished", UtcDateTime),
+    Column("runner", String(32)),  # the attempt that it is; an older one that goes on all the same is refused
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="jobs_state"),
     **_NEVER_REUSE,
 )
@@ -210,5 +218,39 @@ ownership = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("epoch", BigInteger, nullable=False),  # grows with each owner: one that was replaced sees it and stops
+    Column("shared", Boolean, nullable=False, server_default=false()),  # the owner is whoever shares the index
     CheckConstraint("id = 1", name="ownership_is_one_row"),
+    info=_OF_ITS_PLACE,
+)
+
+# How often files were begun to be deleted from the blob store, and how often that ended. See `services.files`.
+file_deletions = Table(
+    "file_deletions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("begun", BigInteger, nullable=False),
+    Column("ended", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="file_deletions_is_one_row"),
+    info=_OF_ITS_PLACE,
+)
+
+# What is to change in a vector index outside of the database, in the order of commits. See `store.index_changes`.
+index_changes = Table(
+    "index_changes",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    Column("kind", String(10), nullable=False),
+    Column("model_version", String(64)),  # whose index; none: that of every model
+    Column("seq", BigInteger, nullable=False),  # the image's
+    Column("embedding", LargeBinary),  # of a put: float32, little endian, d of them
+    Column("applied", UtcDateTime),  # when the index was given it
+    CheckConstraint("kind IN ('put', 'remove', 'fields')", name="index_changes_kind"),
+    info=_OF_ITS_PLACE,
+    **_NEVER_REUSE,
+)
+Index(
+    "index_changes_pending",
+    index_changes.c.id,
+    sqlite_where=index_changes.c.applied.is_(None),
+    postgresql_where=index_changes.c.applied.is_(None),
 )

@@ -9,13 +9,13 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text
 
 from app.errors import NotEmpty, StoreUnavailable
 from app.store.database import Database
-from app.store.tables import collection, metadata, ownership
+from app.store.tables import OF_ITS_PLACE, collection, metadata
 
 __all__ = ["check_empty", "copy_rows", "seal"]
 
 _SEALING = ("journal_mode = DELETE", "quick_check")
 _ROWS_AT_ONCE = 500  # 1.3 MB of features at D = 1280
-_TABLES = [table for table in metadata.sorted_tables if table is not ownership]
+_TABLES = [table for table in metadata.sorted_tables if OF_ITS_PLACE not in table.info]
 
 
 def copy_rows(source: Database, target: Database) -> None:

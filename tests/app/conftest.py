@@ -21,6 +21,7 @@ from embedding.backbone import Backbone, load_backbone
 from embedding.metric import Chi2Metric
 from embedding.model_file import Calibration, Model, save_model
 from tests.postgresql import Server, running_server
+from tests.s3 import S3, running_s3
 
 Draw = Callable[..., bytes]
 Start = Callable[..., AbstractContextManager[TestClient]]
@@ -140,6 +141,20 @@ def with_abc(start: Start, add: Callable[..., dict[str, Any]]) -> Iterator[TestC
 def postgresql() -> Iterator[Server]:
     with running_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3]:
+    with running_s3() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3, monkeypatch: pytest.MonkeyPatch) -> S3:
+    """An S3-compatible server that this process may use."""
+    for variable, value in s3_server.environment.items():
+        monkeypatch.setenv(variable, value)
+    return s3_server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

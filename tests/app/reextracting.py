@@ -77,7 +77,7 @@ def check_whole(collection: Collection, model: Model, draw: Draw) -> None:
     assert {collection.active.version, repository.models.active_version()} == {model.version}
     assert {repository.backbone(), collection.extractor.backbone, collection.extraction.backbone} == {model.backbone}
     assert not collection.is_switching
-    assert sorted(collection.active.index.rows()[0]) == repository.images.keys().seqs.tolist()
+    assert sorted(collection.active.index.ids()) == repository.images.keys().seqs.tolist()
     images = list(repository.images.all())
     extracted = collection.extractor.features(
         [collection.extractor.decode(draw(int(image.id[1:]))) for image in images]

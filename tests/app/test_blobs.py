@@ -1,4 +1,4 @@
-"""What `app.ports.Blobs` promises, on a folder and on fsspec's memory."""
+"""What `app.ports.Blobs` promises, on a folder, on fsspec's memory and on a real S3-compatible server."""
 
 import hashlib
 import time
@@ -12,16 +12,22 @@ import pytest
 from app.errors import MissingFile, StoreUnavailable
 from app.ports import Blobs
 from app.store.blobs import FsspecBlobs
+from tests.s3 import S3
 
 CONTENT = b"the bytes of a picture" * 1000
 NAME = hashlib.sha256(CONTENT).hexdigest()
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
     if request.param == "folder":
         return opened(tmp_path / "blobs")
-    return FsspecBlobs(f"memory://{uuid.uuid4().hex}")
+    if request.param == "memory":
+        return FsspecBlobs(f"memory://{uuid.uuid4().hex}")
+    s3: S3 = request.getfixturevalue("s3")
+    blobs = FsspecBlobs(s3.new_bucket())
+    blobs.prepare(is_new=True)
+    return blobs
 
 
 def opened(folder: Path) -> FsspecBlobs:

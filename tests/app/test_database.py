@@ -13,6 +13,7 @@ from app.store import tables
 from app.store.database import Database, open_database
 from app.store.engine import database_file
 from app.store.repository import SqlRepository
+from tests.postgresql import Server
 
 
 def url(path: Path) -> str:
@@ -48,7 +49,13 @@ def test_sqlite_is_told_to_be_careful(tmp_path: Path, pragma: str, value: object
 def test_a_newer_database_is_refused_with_both_revisions(tmp_path: Path) -> None:
     with open_database(url(tmp_path)) as database, database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NewerDatabase, match=r"9999.*0004"), open_database(url(tmp_path)):
+    with pytest.raises(NewerDatabase, match=r"9999.*0006"), open_database(url(tmp_path)):
+        pass
+
+
+def test_a_server_database_that_counts_bytes_is_refused(postgresql: Server) -> None:
+    url = postgresql.new_database("ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(BadSettings, match=r"encoding is SQL_ASCII.*UTF8"), open_database(url):
         pass
 
 

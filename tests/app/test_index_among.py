@@ -8,19 +8,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.index import faiss_index
-from app.ports import NewIndex
 from app.records import Hit
 from tests.app.test_vector_index import (
     IMPLEMENTATIONS,
+    NewMemoryIndex,
     Vector,
     brute_force,
     collections,
     filled,
     ids,
-    new_index,
+    new_memory_index,
 )
 
-__all__ = ["new_index"]
+__all__ = ["new_memory_index"]
 
 MANY = faiss_index._FEW + 5000
 
@@ -54,13 +54,13 @@ def test_a_search_among_some_equals_brute_force(
 
 @pytest.mark.usefixtures("_way")
 @pytest.mark.parametrize("shift", [0.0, 1000.0])
-def test_ties_among_some_come_in_the_order_of_ids(new_index: NewIndex, shift: float) -> None:
+def test_ties_among_some_come_in_the_order_of_ids(new_memory_index: NewMemoryIndex, shift: float) -> None:
     rng = np.random.default_rng(3)
     matrix = (rng.normal(0, 1, (700, 16)) + shift).astype(np.float32)
     matrix[300:400] = matrix[:100]
     matrix[400:460] = matrix[7]
     stored = dict(enumerate(matrix))
-    index = filled(new_index, stored)
+    index = filled(new_memory_index, stored)
     among = set(rng.choice(700, 350, replace=False).tolist())
     for query in matrix[::90]:
         for k in (1, 20, 349, 400):
@@ -68,11 +68,11 @@ def test_ties_among_some_come_in_the_order_of_ids(new_index: NewIndex, shift: fl
             assert found == brute_force(chosen(stored, among), query, k)
 
 
-def test_a_search_among_many(new_index: NewIndex) -> None:
+def test_a_search_among_many(new_memory_index: NewMemoryIndex) -> None:
     """More than are scored one by one, with ties at the edge of the answer."""
     rng = np.random.default_rng(5)
     matrix = rng.integers(0, 5, (MANY + 2000, 3)).astype(np.float32)
-    index = new_index(3, "v1")
+    index = new_memory_index(3, "v1")
     index.add(np.arange(len(matrix)), matrix)
     among = rng.choice(len(matrix), MANY, replace=False)
     query = np.array([2.1, 2.2, 2.3], np.float32)
@@ -81,8 +81,8 @@ def test_a_search_among_many(new_index: NewIndex) -> None:
     assert index.search(query, 50, among) == [Hit(int(among[i]), float(squared_distances[i])) for i in nearest]
 
 
-def test_a_search_among_none(new_index: NewIndex) -> None:
-    index = filled(new_index, {1: np.zeros(2, np.float32)})
+def test_a_search_among_none(new_memory_index: NewMemoryIndex) -> None:
+    index = filled(new_memory_index, {1: np.zeros(2, np.float32)})
     assert index.search(np.zeros(2, np.float32), 5, ids()) == []
     assert index.search(np.zeros(2, np.float32), 5, ids(2, 3)) == []
-    assert new_index(2, "v1").search(np.zeros(2, np.float32), 5, ids(1)) == []
+    assert new_memory_index(2, "v1").search(np.zeros(2, np.float32), 5, ids(1)) == []

@@ -187,7 +187,7 @@ def test_old_jobs_are_forgotten_by_housekeeping(collection: Collection, settings
     old, new = add_job(collection, "reindex", {}), add_job(collection, "reindex", {})
     kept_for = timedelta(seconds=settings.job_retention_s)
     for job, age in ((old, kept_for + timedelta(hours=1)), (new, kept_for - timedelta(hours=1))):
-        collection.repository.jobs.start(job.id, datetime.now(UTC))
-        collection.repository.jobs.finish(job.id, "done", JobProgress(), datetime.now(UTC) - age)
+        collection.repository.jobs.start(job.id, "attempt", datetime.now(UTC))
+        collection.repository.jobs.finish(job.id, "attempt", "done", JobProgress(), datetime.now(UTC) - age)
     keep_house(collection, time.time(), never)
     assert [job.id for job in collection.repository.jobs.page(10)] == [new.id]

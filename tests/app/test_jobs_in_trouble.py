@@ -61,8 +61,9 @@ def test_a_reason_that_repeats_what_somebody_sent_is_written(
 @pytest.mark.usefixtures("database_url")
 def test_a_note_is_written_too(collection: Collection) -> None:
     job = add_job(collection, "reindex", {})
-    collection.repository.jobs.start(job.id, datetime.now(UTC))
-    Run(collection, job, never).note("half a character \ud800, none \0" + "x" * 10_000)
+    run = Run(collection, job, never)
+    collection.repository.jobs.start(job.id, run.runner, datetime.now(UTC))
+    run.note("half a character \ud800, none \0" + "x" * 10_000)
     detail = collection.repository.jobs.get(job.id).detail or ""
     assert detail.startswith("half a character \\ud800, none \\x00x")
     assert len(detail) == 2000
@@ -71,10 +72,10 @@ def test_a_note_is_written_too(collection: Collection) -> None:
 def test_a_reason_that_cannot_be_written_is_left_out(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     finish = SqlJobs.finish
 
-    def finish_in_few_words(jobs: SqlJobs, job_id: str, state: Any, progress: Any, now: datetime) -> None:
+    def finish_in_few_words(jobs: SqlJobs, job_id: str, runner: str, state: Any, progress: Any, now: datetime) -> None:
         if "holds no pictures" in progress.detail:
             raise ValueError("words that no database takes")
-        finish(jobs, job_id, state, progress, now)
+        finish(jobs, job_id, runner, state, progress, now)
 
     monkeypatch.setattr(SqlJobs, "finish", finish_in_few_words)
     job = start_import(collection, ".")

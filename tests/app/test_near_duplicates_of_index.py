@@ -4,10 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.ports import NewIndex
-from tests.app.test_vector_index import IMPLEMENTATIONS, filled, new_index
+from tests.app.test_vector_index import IMPLEMENTATIONS, NewMemoryIndex, filled, new_memory_index
 
-__all__ = ["new_index"]
+__all__ = ["new_memory_index"]
 
 
 @given(
@@ -28,8 +27,8 @@ def test_near_duplicates_are_those_of_a_double_loop(vectors: list[list[float]], 
         assert found == [pair for pair in expected if pair[2] <= bound]
 
 
-def test_near_duplicates_across_blocks(new_index: NewIndex) -> None:
+def test_near_duplicates_across_blocks(new_memory_index: NewMemoryIndex) -> None:
     """More rows than are compared at once."""
-    index = new_index(2, "v1")
+    index = new_memory_index(2, "v1")
     index.add(np.arange(700), np.array([[i // 2, 0.0] for i in range(700)], np.float32))
     assert [(pair.left, pair.right) for pair in index.near_duplicates(0.5)] == [(i, i + 1) for i in range(0, 700, 2)]

@@ -41,7 +41,7 @@ def serving(
         command = [*prefix, *COMMAND, "serve", "--port", "0", "--data-dir", str(data), *options]
         process = subprocess.Popen(command, cwd=ROOT, stderr=file, stdout=file, text=True)
     try:
-        with httpx.Client(base_url=_address(process, log), timeout=60) as client:
+        with httpx.Client(base_url=address(process, log), timeout=60) as client:
             yield process, client
     finally:
         process.kill()
@@ -61,7 +61,7 @@ def run(*arguments: str, prefix: Sequence[str] = (), **variables: str) -> subpro
     )
 
 
-def _address(process: subprocess.Popen[str], log: Path) -> str:
+def address(process: subprocess.Popen[str], log: Path) -> str:
     """Where it listens, as its log says."""
     deadline = time.monotonic() + START_TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:

@@ -1,5 +1,6 @@
 """A model takes over while the service answers: nobody fails, and no answer mixes two models."""
 
+from _thread import LockType
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,7 @@ from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from starlette.testclient import TestClient
 from app.jobs.doing import do_next
 from app.jobs.run import Cancelled
 from app.parts import open_collection
+from app.ports import MemoryIndex
 from app.records import StoredKeys
 from app.services import activation
 from app.services.activation import Watcher, activate, activate_version, rebuild, start_activation
@@ -117,7 +119,7 @@ def check(client: TestClient, answers: list[dict[str, Any]], models: dict[str, M
             models[answer["model"]].metric, features[answer["query"]], np.array([features[id_] for id_ in there])
         )
         np.testing.assert_allclose([found[id_] for id_ in there], expected, rtol=1e-3, atol=1e-7)
-    assert sorted(collection.require_active().index.rows()[0]) == collection.repository.images.keys().seqs.tolist()
+    assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
 
 
 class TestWithoutTheService:
@@ -149,7 +151,7 @@ class TestWithoutTheService:
 
         assert activate_version(collection, other_model.version, Watcher(meanwhile))
         assert collection.require_active().version == other_model.version
-        assert sorted(collection.require_active().index.rows()[0]) == collection.repository.images.keys().seqs.tolist()
+        assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
         assert {image.id for image in collection.repository.images.all()} == {"i0", "i2", "late"}
 
     @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ class TestWithoutTheService:
                 delete_image(collection, "i1")
 
         assert activate_version(collection, other_model.version, Watcher(meanwhile))
-        assert sorted(collection.require_active().index.rows()[0]) == collection.repository.images.keys().seqs.tolist()
+        assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
         assert len(collection.require_active().index) == 1
 
     def test_changes_wait_for_no_look_at_all_images(
@@ -179,7 +181,7 @@ class TestWithoutTheService:
         keys, held = SqlImages.keys, list[bool]()
 
         def watched(images: SqlImages) -> StoredKeys:
-            held.append(collection.change.locked())
+            held.append(cast(LockType, collection.change).locked())
             return keys(images)
 
         monkeypatch.setattr(SqlImages, "keys", watched)
@@ -212,9 +214,10 @@ class TestWithoutTheService:
         assert not do_next(collection, lambda: False)
 
     def test_an_index_that_is_wrong_is_made_right(self, collection: Collection) -> None:
-        index = collection.require_active().index
+        index = cast(MemoryIndex, collection.require_active().index)
         ids, embeddings = index.rows()
         index.add(ids, np.zeros_like(embeddings))
         rebuild(collection, Watcher())
-        assert collection.require_active().index is not index
-        assert np.array_equal(np.sort(collection.require_active().index.rows()[1], axis=0), np.sort(embeddings, axis=0))
+        rebuilt = cast(MemoryIndex, collection.require_active().index)
+        assert rebuilt is not index
+        assert np.array_equal(np.sort(rebuilt.rows()[1], axis=0), np.sort(embeddings, axis=0))

@@ -1,20 +1,30 @@
 """What `app.ports.VectorIndex` promises, for each implementation, against a brute force in float64."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import insert
 
 from app.index.faiss_index import FaissIndex
 from app.index.ivf_index import IvfIndex
-from app.ports import NewIndex, VectorIndex
+from app.index.pgvector_index import PgvectorIndexes
+from app.ports import MemoryIndex, NewIndex, VectorIndex
 from app.records import Hit
+from app.store.database import open_database
+from app.store.tables import images
+from tests.app.records import features, image
+from tests.postgresql import Server
 
 Vector = npt.NDArray[np.float32]
+Index = TypeVar("Index", bound=VectorIndex)
+NewMemoryIndex = Callable[[int, str], MemoryIndex]
 
 
 class Arranged(IvfIndex):
@@ -29,11 +39,38 @@ class Arranged(IvfIndex):
             self.arrange()
 
 
-IMPLEMENTATIONS: list[NewIndex] = [FaissIndex, Arranged]
+IMPLEMENTATIONS: list[NewMemoryIndex] = [FaissIndex, Arranged]
+
+
+IMAGES = 720  # that there are where an index lies beside them; their numbers are those of the ids below
+
+
+@pytest.fixture(scope="module")
+def pgvector(postgresql: Server) -> Iterator[PgvectorIndexes]:
+    """In a database with images, since embeddings are of images there."""
+    with open_database(postgresql.new_database()) as database:
+        with database.writing() as connection:
+            connection.execute(insert(images), [row(number) for number in range(IMAGES)])
+        yield PgvectorIndexes(database)
+
+
+def row(number: int) -> dict[str, object]:
+    return asdict(image(number, metadata={})) | {"seq": number, "features": features(number).tobytes()}
 
 
 @pytest.fixture(params=IMPLEMENTATIONS, ids=["exact", "in lists"])
+def new_memory_index(request: pytest.FixtureRequest) -> NewMemoryIndex:
+    kind: NewMemoryIndex = request.param
+    return kind
+
+
+@pytest.fixture(params=[*IMPLEMENTATIONS, "pgvector"], ids=["exact", "in lists", "pgvector"])
 def new_index(request: pytest.FixtureRequest) -> NewIndex:
+    if request.param == "pgvector":
+        indexes: PgvectorIndexes = request.getfixturevalue("pgvector")
+        for version in indexes.versions():
+            indexes.drop(version)
+        return indexes
     kind: NewIndex = request.param
     return kind
 
@@ -48,7 +85,7 @@ def ids(*numbers: int) -> npt.NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
-def filled(new_index: NewIndex, stored: Mapping[int, Vector]) -> VectorIndex:
+def filled(new_index: Callable[[int, str], Index], stored: Mapping[int, Vector]) -> Index:
     d = len(next(iter(stored.values()))) if stored else 3
     index = new_index(d, "v1")
     if stored:
@@ -130,7 +167,7 @@ def test_a_sample_holds_each_id_at_most_once_and_every_id_sometimes(new_index: N
     assert {len(set(each)) for each in drawn} == {5}
     assert {id_ for each in drawn for id_ in each} == set(range(0, 60, 3))
     assert sorted(index.sample(50, np.random.default_rng(0)).tolist()) == list(range(0, 60, 3))
-    assert new_index(2, "v1").sample(5, np.random.default_rng(0)).tolist() == []
+    assert new_index(2, "v2").sample(5, np.random.default_rng(0)).tolist() == []
 
 
 def test_a_sample_of_rows_is_the_sample_with_its_embeddings(new_index: NewIndex) -> None:
@@ -214,7 +251,8 @@ def test_searches_during_changes_see_whole_states(new_index: NewIndex) -> None:
         while not done.is_set():
             failures.extend(hit for hit in index.search(np.zeros(3, np.float32), 50) if not _is_whole(hit))
 
-    _while_searching(search, done, lambda: _add_and_remove(index, 400))
+    count = 400 if isinstance(index, FaissIndex) else 60  # each is a commit where it lies in a database
+    _while_searching(search, done, lambda: _add_and_remove(index, count))
     assert failures == []
 
 
@@ -241,8 +279,25 @@ def _while_searching(search: Callable[[], None], done: threading.Event, change: 
             thread.join()
 
 
-def test_rows_are_a_copy(new_index: NewIndex) -> None:
-    index = filled(new_index, {3: np.ones(3, np.float32), 1: np.zeros(3, np.float32)})
+def test_ids_are_those_that_were_added(new_index: NewIndex) -> None:
+    index = filled(new_index, {3: np.ones(3, np.float32), 1: np.zeros(3, np.float32), 8: np.ones(3, np.float32)})
+    index.remove(ids(8))
+    assert sorted(index.ids().tolist()) == [1, 3]
+    index.remove(ids(1, 3))
+    assert index.ids().tolist() == []
+
+
+def test_a_search_among_some_ids(new_index: NewIndex) -> None:
+    stored = {number: np.full(2, number, np.float32) for number in range(30)}
+    index, query = filled(new_index, stored), np.full(2, 11, np.float32)
+    some = ids(0, 3, 11, 12, 29, 700)
+    assert index.search(query, 4, some) == brute_force({id_: stored[id_] for id_ in (0, 3, 11, 12, 29)}, query, 4)
+    assert index.search(query, 4, ids()) == []
+
+
+def test_rows_are_a_copy(new_memory_index: NewMemoryIndex) -> None:
+    index = new_memory_index(3, "v1")
+    index.add(ids(3, 1), np.stack([np.ones(3, np.float32), np.zeros(3, np.float32)]))
     numbers, embeddings = index.rows()
     index.remove(ids(1, 2, 3))
     assert dict(zip(numbers.tolist(), embeddings[:, 0].tolist(), strict=True)) == {3: 1.0, 1: 0.0}
