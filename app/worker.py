@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from app.errors import StoreUnavailable
+from app.errors import StoreUnavailable, Unavailable
 from app.jobs.doing import do_next
 from app.services.collection import Collection
 from app.services.following import followed
@@ -61,7 +61,7 @@ def _work(collection: Collection, stop: Event) -> None:
             has_done_one = _did_one(collection, stop, tidy=has_done_one or collection.shared is None)
             if not has_done_one:
                 collection.job_added.wait(_LOOK_S if collection.shared else None)
-        except StoreUnavailable as error:
+        except Unavailable as error:
             _log.warning("Jobs wait, they will be tried again: %s", error)
             stop.wait(_PAUSE_S)
         except Exception:  # the outermost handler of a thread that must not end for a fault of one turn

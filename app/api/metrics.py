@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -72,9 +73,11 @@ class _CollectionGauges(Collector):
 
     def _count(self) -> Counts:
         if collection := self._collection():
+            counts = collection.repository.counts()
             if collection.shared and collection.active:
-                self._indexed = len(collection.active.index)
-            return collection.repository.counts()
+                with suppress(StoreUnavailable):  # it stays as it was
+                    self._indexed = len(collection.active.index)
+            return counts
         raise NotReady("There is no collection yet, or no more.")
 
 

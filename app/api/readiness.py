@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from app.api.probes import Probe
 from app.contract.answers import Check
-from app.errors import NotReady
+from app.errors import NotReady, StoreUnavailable
 from app.services.collection import Collection
 from app.services.following import followed
 
@@ -26,7 +26,7 @@ class Checks:
 
     async def results(self) -> Mapping[str, Check]:
         """Each check by its name."""
-        database, blobs, index = await asyncio.gather(*map(_asked, (self._database, self._blobs, self._index)))
+        database, blobs, index = await asyncio.gather(_asked(self._database), _asked(self._blobs), _asked(self._index))
         return {
             "database": database,
             "blobs": blobs,
@@ -38,23 +38,30 @@ class Checks:
         waited_s = self._collection.extractor.waited_s()
         return f"A batch of pictures has been waiting for {waited_s:.0f} s." if waited_s > _STUCK_S else None
 
-    def _ask_index(self) -> None:
-        """Raises: NotReady, StoreUnavailable."""
-        if self._collection.shared:
-            self._collection.shared.ping()
+    def _ask_index(self) -> str | None:
+        """What is wrong that no other replica does better: without searches, all else goes on.
+
+        Raises: NotReady, StoreUnavailable.
+        """
         active = followed(self._collection)
-        if active and active.index.model_version != active.version:
+        if active is None:
+            return None
+        if active.index.model_version != active.version:
             raise NotReady(f"The index is of model {active.index.model_version}, active is {active.version}.")
+        try:
+            active.index.ping()
+        except StoreUnavailable as error:
+            return f"Searches are refused: {error}"
+        return None
 
 
-async def _asked(probe: Probe[None]) -> Check:
+async def _asked(probe: Probe[str | None] | Probe[None]) -> Check:
     try:
-        await probe.answer(_TIMEOUT_S)
+        return Check(ok=True, why=await probe.answer(_TIMEOUT_S))
     except TimeoutError:
         return _check(f"It did not answer within {_TIMEOUT_S:.0f} s.")
     except Exception as error:  # each kind of blob store has its own, and all mean the same here
         return _check(str(error) or type(error).__name__)
-    return _check(None)
 
 
 def _check(trouble: str | None) -> Check:

@@ -74,9 +74,6 @@ class FaissIndex:
         with self._lock.writing():
             return self._forget(np.ascontiguousarray(ids, np.int64))
 
-    def fields_changed(self, ids: npt.NDArray[np.int64]) -> None:
-        """Nothing to do: it knows embeddings alone."""
-
     def ping(self) -> None:
         """It is in this process."""
 

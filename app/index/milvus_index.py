@@ -79,10 +79,6 @@ class MilvusIndex:
             self._changes.remove(ids)
         return len(ids)
 
-    def fields_changed(self, ids: Ids) -> None:
-        if len(ids):
-            self._changes.fields_changed(ids)
-
     def arrange(self) -> None:
         """Nothing to do: every search looks at all rows."""
 

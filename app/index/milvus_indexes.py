@@ -1,5 +1,8 @@
 """The indexes that replicas share in Milvus."""
 
+import numpy as np
+import numpy.typing as npt
+
 from app.index.milvus_collections import MilvusCollections
 from app.index.milvus_feed import feed
 from app.index.milvus_index import MilvusIndex
@@ -23,6 +26,12 @@ class MilvusIndexes:
     def __call__(self, embedding_dim: int, model_version: str) -> MilvusIndex:
         """The one of that model, with what it holds; an empty one if there is none. Raises: StoreUnavailable."""
         return MilvusIndex(self._collections, self._changes, embedding_dim, model_version)
+
+    def removed(self, ids: npt.NDArray[np.int64]) -> None:
+        self._changes.remove(ids)
+
+    def fields_changed(self, ids: npt.NDArray[np.int64]) -> None:
+        self._changes.fields_changed(ids)
 
     def versions(self) -> list[str]:
         return list(self._collections.all())

@@ -8,6 +8,7 @@ images where there is a filter, which is looked up in the images' ordinary index
 of the squared distance, in float32; what it finds is scored again in float64.
 """
 
+import logging
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import BigInteger, Connection, cast, column, func, select, table, text
 from sqlalchemy.dialects.postgresql import ARRAY
-from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 from sqlalchemy.sql import Select
 from sqlalchemy.types import UserDefinedType
 
@@ -32,9 +33,12 @@ from app.store.tables import images
 
 __all__ = ["PgvectorIndex", "PgvectorIndexes"]
 
+_log = logging.getLogger(__name__)
+
 _VERSION = re.compile(r"[0-9a-z]{1,40}")  # becomes part of a table's name
 _PREFIX = "embeddings_"
-_UNDEFINED_TABLE = "42P01"
+_UNDEFINED_TABLE, _LOCK_NOT_AVAILABLE = "42P01", "55P03"
+_DROP_MS = 200
 _ROWS_AT_ONCE = 4096  # that are added by one statement, and ids that are read at once
 
 Ids = npt.NDArray[np.int64]
@@ -130,9 +134,6 @@ class PgvectorIndex:
         with self._writing() as connection:
             return connection.execute(self._rows.delete().where(_among(self._rows.c.seq, ids))).rowcount
 
-    def fields_changed(self, ids: Ids) -> None:
-        """Nothing to do: filters look at the images themselves."""
-
     def arrange(self) -> None:
         """Let the server know how many rows there are, so that it plans well."""
         with self._writing() as connection:
@@ -207,6 +208,10 @@ class PgvectorIndex:
             ) from error
 
 
+class _TableInUse(Exception):
+    """Another time."""
+
+
 class PgvectorIndexes:
     """Implements `app.ports.NewIndex` and `app.ports.SharedIndexes`."""
 
@@ -226,6 +231,12 @@ class PgvectorIndexes:
     def __call__(self, embedding_dim: int, model_version: str) -> PgvectorIndex:
         return PgvectorIndex(self._database, embedding_dim, model_version)
 
+    def removed(self, ids: Ids) -> None:
+        """Nothing to do: embeddings go with their images."""
+
+    def fields_changed(self, ids: Ids) -> None:
+        """Nothing to do: filters look at the images themselves."""
+
     def versions(self) -> list[str]:
         named = text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() AND tablename ~ :pattern")
         with self._database.reading() as connection:
@@ -233,8 +244,21 @@ class PgvectorIndexes:
         return sorted(str(name).removeprefix(_PREFIX) for name in names)
 
     def drop(self, model_version: str) -> None:
-        with self._database.writing() as connection:
-            connection.execute(text(f"DROP TABLE IF EXISTS {_table_name(model_version)}"))
+        try:
+            with self._database.writing() as connection:
+                self._drop(connection, _table_name(model_version))
+        except _TableInUse:
+            _log.info("The index of model %s is in use, by a backup perhaps; it is removed later.", model_version)
+
+    def _drop(self, connection: Connection, name: str) -> None:
+        """Behind a long reader of the images it would wait, and everybody else behind it. Raises: _TableInUse."""
+        connection.execute(text(f"SET LOCAL lock_timeout = '{_DROP_MS}ms'"))
+        try:
+            connection.execute(text(f"DROP TABLE IF EXISTS {name}"))
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", None) == _LOCK_NOT_AVAILABLE:
+                raise _TableInUse from error
+            raise
 
     def point_to(self, model_version: str) -> None:
         """Nothing to do: its table is called after it."""

@@ -80,7 +80,7 @@ def _fail(run: Run, detail: str) -> None:
     run.collection.sweep_soon.set()  # files may be in the blob store whose rows were never written
     try:
         run.finish("failed", detail)
-    except StoreUnavailable:
+    except (Interrupted, StoreUnavailable):
         raise
     except Exception:
         _log.exception("The reason why job %s failed could not be written down", run.job_id)

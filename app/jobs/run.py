@@ -69,9 +69,10 @@ class Run:
         self._write()
 
     def finish(self, state: Literal["done", "failed"], detail: str) -> None:
-        """The end of it."""
+        """The end of it. Raises: Interrupted if another replica goes on with it, as after a long outage."""
         progress = replace(self._progress, detail=readable_detail(detail))
-        self.collection.repository.jobs.finish(self.job_id, self.runner, state, progress, datetime.now(UTC))
+        if not self.collection.repository.jobs.finish(self.job_id, self.runner, state, progress, datetime.now(UTC)):
+            raise Interrupted
 
     def _write(self, *failures: JobFailure) -> None:
         if self._stopped():

@@ -49,9 +49,6 @@ class VectorIndex(Protocol):
     def remove(self, ids: npt.NDArray[np.int64]) -> int:
         """Forget those ids; returns how many of them were there, or may have been."""
 
-    def fields_changed(self, ids: npt.NDArray[np.int64]) -> None:
-        """Category or metadata of those images changed in the database."""
-
     def arrange(self) -> None:
         """Order what was added so that searches are fast, where that is worth it.
 
@@ -108,6 +105,12 @@ class NewIndex(Protocol):
 
 class SharedIndexes(NewIndex, Protocol):
     """The indexes that lie outside of the processes, one for each model that is or was to be searched with."""
+
+    def removed(self, ids: npt.NDArray[np.int64]) -> None:
+        """Those images are deleted: they leave every index, in the transaction of the deletion."""
+
+    def fields_changed(self, ids: npt.NDArray[np.int64]) -> None:
+        """Category or metadata of those images changed; likewise."""
 
     def versions(self) -> list[str]:
         """The models that there is one of."""

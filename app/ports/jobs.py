@@ -44,8 +44,8 @@ class Jobs(Protocol):
     ) -> Literal["kept", "cancelled", "replaced"]:
         """Say how far it is. Unless kept, nothing was: somebody cancelled it, or another attempt goes on with it."""
 
-    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> None:
-        """The end. What was cancelled stays so, unless it was done all the same. Nothing if another attempt goes on."""
+    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> bool:
+        """The end. What was cancelled stays so, unless it was done all the same. False: another attempt goes on."""
 
     def cancel(self, job_id: str, now: datetime) -> JobRecord:
         """Cancel it unless it is finished, and say what it is now. Raises: UnknownJob."""

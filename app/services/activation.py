@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from app.errors import StoreUnavailable
-from app.ports import Repository
+from app.ports import Repository, SharedIndexes
 from app.records import JobFailure, JobRecord
 from app.services.collection import ActiveModel, Collection
 from app.services.following import current_model, followed
@@ -82,7 +82,29 @@ def activate(collection: Collection, model: Model) -> None:
         _join(collection)
         return
     collection.repository.models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
-    _take_over(collection, model, Watcher(), from_snapshot=True)
+    try:
+        _take_over(collection, model, Watcher(may_take_over=lambda: _check_first(collection)), from_snapshot=True)
+    except _OvertakenError:
+        _join(collection)
+
+
+class _OvertakenError(Exception):
+    """Another replica has activated a model while this one began with a file's."""
+
+
+def _check_first(collection: Collection) -> None:
+    """Raises: _OvertakenError."""
+    if collection.shared and collection.repository.models.active_version():
+        raise _OvertakenError
+
+
+def _point_to(shared: SharedIndexes, version: str) -> None:
+    try:
+        shared.point_to(version)
+    except StoreUnavailable as error:
+        _log.warning(
+            "Other programs do not find the new model's index yet, housekeeping will see to it: %s", error
+        )
 
 
 def _join(collection: Collection) -> None:
@@ -162,7 +184,9 @@ def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_s
         collection.repository.models.activate(version, datetime.now(UTC))
         if collection.shared is None:
             collection.active = active
-    collection.active = active  # of replicas only now, when the database says so too
+    if collection.shared:
+        collection.active = active  # only now, when the database says so too
+        _point_to(collection.shared, version)
 
 
 def _looked(collection: Collection, active: ActiveModel, watcher: Watcher) -> Looked:

@@ -148,15 +148,15 @@ def store(
 def _store(
     collection: Collection, prepared: Sequence[Prepared], features: FeatureMatrix, backbone: BackboneIdentity
 ) -> list[tuple[StoredImage, bool] | None]:
-    active = collection.active
+    active = followed(collection)  # with nobody waiting: it may take a moment
     if active and active.model.backbone != backbone:
         raise OtherBackbone  # also said below, but those features would be of another length than the model's
     embeddings = _embeddings(collection, active, features)  # before anything is kept: it may fail
     kept = [keep_files(collection, each) for each in prepared]
     with collection.change:
         check_backbone(collection, backbone)
-        for each in kept:
-            if each.file_deletions is None or may_be_gone(collection, each.file_deletions):
+        if may_be_gone(collection, *(each.file_deletions for each in kept if each.file_deletions)):
+            for each in kept:
                 _put_files(collection, each)
         if followed(collection) is not active:  # another model took over meanwhile
             active = collection.active

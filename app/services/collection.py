@@ -97,6 +97,7 @@ class Collection:
     # Set where a job was added: who does them need not look for one all the time.
     job_added: Event = field(default_factory=Event)
 
+    deleting: Lock = field(default_factory=Lock)  # held by the one thread that deletes files
     # Held while this replica takes over what another one activated.
     following: Lock = field(default_factory=Lock)
     # Set where something was written that a shared index has yet to be fed.

@@ -7,6 +7,7 @@ when he does hold it, whether any file was deleted meanwhile or is being deleted
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from app.errors import StoreUnavailable
 from app.records import FileDeletions
@@ -15,6 +16,8 @@ from app.services.collection import Collection
 __all__ = ["delete_files", "delete_unnamed", "may_be_gone"]
 
 _log = logging.getLogger(__name__)
+
+_AT_ONCE = 16  # files that are deleted while everybody else waits
 
 
 def delete_files(collection: Collection, names: Sequence[str]) -> None:
@@ -34,20 +37,38 @@ def delete_unnamed(collection: Collection, names: Sequence[str]) -> int | None:
 
     Raises: StoreUnavailable.
     """
-    deletion = collection.file_deletion
-    with deletion.allowed() as allowed:
+    deleted = 0
+    with collection.deleting, collection.file_deletion.allowed() as allowed:
         if not allowed:
             collection.sweep_soon.set()
             return None
-        deletion.begin()
+        for start in range(0, len(names), _AT_ONCE):
+            deleted += _deleted(collection, names[start : start + _AT_ONCE])
+    return deleted
+
+
+def _deleted(collection: Collection, names: Sequence[str]) -> int:
+    deletion, images = collection.file_deletion, collection.repository.images
+    deletion.begin()
+    has_ended = False
+    try:
         with collection.change:
-            unnamed = set(names) - collection.repository.images.blobs_named(names)
+            unnamed = set(names) - images.blobs_named(names)
             for name in unnamed:
-                collection.blobs.delete(name)
+                # Again, one by one: where the database went away meanwhile, others may be writing by now.
+                if not images.blobs_named([name]):
+                    collection.blobs.delete(name)
             deletion.end()
+            has_ended = True
+    except BaseException:
+        if not has_ended:  # else it may be counted or not, which only `settle` can tell
+            with suppress(StoreUnavailable), collection.change:
+                deletion.end()
+        raise
     return len(unnamed)
 
 
-def may_be_gone(collection: Collection, before: FileDeletions) -> bool:
-    """Whether a file that was put after `before` was counted may be deleted. Call with `change` held."""
-    return before.begun != before.ended or collection.file_deletion.counts() != before
+def may_be_gone(collection: Collection, *before: FileDeletions) -> bool:
+    """Whether files that were put after one of `before` was counted may be deleted. Call with `change` held."""
+    now = collection.file_deletion.counts()
+    return any(each != now or each.begun != each.ended for each in before)

@@ -78,8 +78,7 @@ def update_image(collection: Collection, image_id: str, changes: Mapping[str, An
         return collection.repository.images.update(image_id, changed, datetime.now(UTC))
     with collection.change:
         image = collection.repository.images.update(image_id, changed, datetime.now(UTC))
-        if collection.active:
-            collection.active.index.fields_changed(np.array([image.seq], np.int64))
+        collection.shared.fields_changed(np.array([image.seq], np.int64))
     collection.fed_soon.set()
     return image
 
@@ -93,7 +92,9 @@ def delete_image(collection: Collection, image_id: str) -> None:
     with collection.change:
         image = collection.repository.images.delete(image_id)
         collection.deleted.append(image.seq)
-        if collection.active:
+        if collection.shared:
+            collection.shared.removed(np.array([image.seq], np.int64))
+        elif collection.active:
             collection.active.index.remove(np.array([image.seq], np.int64))
     collection.fed_soon.set()
     delete_files(collection, image.files)

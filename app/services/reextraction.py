@@ -76,8 +76,8 @@ class _TakingOver:
                 erased = self._switch()
                 if collection.shared is None:
                     self._swap()
-            self._swap()  # of replicas only now, when the database says so too
-            _log.info("Features come from backbone %s now.", self._extractor.backbone.key)
+            if collection.shared:
+                self._swap()  # only now, when the database says so too
             return erased
 
     def in_memory_only(self) -> Erased:
@@ -87,7 +87,8 @@ class _TakingOver:
             self._collection.repository.models.activate(self._active.version, datetime.now(UTC))
             if self._collection.shared is None:
                 self._swap()
-        self._swap()
+        if self._collection.shared:
+            self._swap()
         return Erased(0, 0)
 
     def _looked(self, gathering: Gathering) -> int:
@@ -114,6 +115,8 @@ class _TakingOver:
         try:
             erased = repository.next_features.take_over(backbone, self._active.version, datetime.now(UTC))
         except Exception:
+            if self._collection.shared:  # it is done, or not, where the block of the change ends
+                raise
             if repository.backbone() != backbone:  # else it was done, and only the answer was lost
                 self._collection.is_switching = False
                 raise
@@ -124,6 +127,7 @@ class _TakingOver:
         collection = self._collection
         collection.active, collection.extraction, collection.extractor = self._active, self._extraction, self._extractor
         collection.is_switching = False  # last: who reads without the lock relies on it
+        _log.info("Features come from backbone %s now.", self._extractor.backbone.key)
 
 
 def _check_whole(gathering: Gathering) -> None:

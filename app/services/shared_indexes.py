@@ -3,6 +3,7 @@
 import logging
 from datetime import UTC, datetime, timedelta
 
+from app.ports import SharedIndexes
 from app.services.collection import Collection
 from app.services.pruning import wanted_models
 
@@ -18,9 +19,17 @@ def tidy_indexes(collection: Collection) -> None:
 
     Raises: StoreUnavailable.
     """
-    shared, models = collection.shared, collection.repository.models
-    version = models.active_version() if shared else None
-    if shared is None or version is None:
+    if collection.shared is None:
+        return
+    with collection.turns.taken("jobs") as taken:  # else another model could take over between our looks
+        if taken:
+            _tidy(collection, collection.shared)
+
+
+def _tidy(collection: Collection, shared: SharedIndexes) -> None:
+    models = collection.repository.models
+    version = models.active_version()
+    if version is None:
         return
     shared.point_to(version)
     activated = models.get(version).activated

@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, func, select, text
-from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError, PendingRollbackError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import BadSettings, NewerDatabase, OlderDatabase, StoreUnavailable
@@ -199,7 +199,7 @@ def _revision(connection: Connection) -> tuple[str | None, str | None]:
 def _as_unavailable(name: str) -> Iterator[None]:
     try:
         yield
-    except (OperationalError, PoolTimeout) as error:
+    except (OperationalError, PendingRollbackError, PoolTimeout) as error:
         raise _unavailable(name, error) from error
     except DBAPIError as error:
         # DatabaseError itself is SQLite's word for a file that is damaged or none of its own.

@@ -16,9 +16,11 @@ BUSY_TIMEOUT_S = 10  # another program (a backup) may hold a lock for moments
 SQLITE_BEGIN = "sqlite_begin"  # execution option: the statement that begins a transaction
 
 # As many as the web framework has threads (40), four that look up keys, one each for /readyz, /metrics, housekeeping
-# and jobs, one that holds the database, a second one for whoever deletes files, one at a time: no thread waits for one.
+# and jobs, one that holds the database, a second one for whoever deletes files, one at a time, and one that keeps up
+# with other replicas: no thread waits for one.
 # PostgreSQL allows 100 unless told otherwise.
 CONNECTIONS = 50
+_IDLE_S = 120  # within a transaction, with nothing asked: computing in between takes moments
 _POSTGRESQL = "postgresql"
 _DRIVER = "psycopg"
 
@@ -88,7 +90,15 @@ def _server_options() -> dict[str, Any]:
         "connect_timeout": BUSY_TIMEOUT_S,
         # synchronous_commit: an answer follows the commit, whatever the server's own default is.
         "options": f"-c lock_timeout={BUSY_TIMEOUT_S}s -c synchronous_commit=on -c timezone=UTC "
-        "-c client_encoding=UTF8",
+        "-c client_encoding=UTF8 "
+        # One whose machine is gone, or that hangs, may hold the writer's lock, or a turn: let the server notice.
+        f"-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 -c "
+        f"idle_in_transaction_session_timeout={_IDLE_S}s",
+        # And let us notice that the server is.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 25_000,  # milliseconds
     }
 
 

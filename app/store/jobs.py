@@ -79,17 +79,19 @@ class SqlJobs:
     ) -> Literal["kept", "cancelled", "replaced"]:
         with self._database.writing() as connection:
             if not _update(connection, asdict(progress), *_is_of(job_id, runner), jobs.c.state == "running"):
-                replaced = connection.scalar(select(jobs.c.seq).where(jobs.c.id == job_id, jobs.c.runner != runner))
-                return "cancelled" if replaced is None else "replaced"
+                return "replaced" if _is_replaced(connection, job_id, runner) else "cancelled"
             if failures:
                 connection.execute(insert(job_failures), [asdict(each) | {"job_id": job_id} for each in failures])
             return "kept"
 
-    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> None:
+    def finish(self, job_id: str, runner: str, state: JobState, progress: JobProgress, now: datetime) -> bool:
         values = asdict(progress) | {"state": state, "finished": now}
         was_done_all_the_same = (jobs.c.state == "cancelled") & (state == "done")
         with self._database.writing() as connection:
-            _update(connection, values, *_is_of(job_id, runner), or_(jobs.c.state == "running", was_done_all_the_same))
+            wanted = or_(jobs.c.state == "running", was_done_all_the_same)
+            return bool(_update(connection, values, *_is_of(job_id, runner), wanted)) or not _is_replaced(
+                connection, job_id, runner
+            )
 
     def cancel(self, job_id: str, now: datetime) -> JobRecord:
         with self._database.writing() as connection:
@@ -117,6 +119,10 @@ class SqlJobs:
         query = select(job_failures).where(*wanted).order_by(job_failures.c.seq).limit(_FAILURES_AT_ONCE)
         with self._database.reading() as connection:
             return connection.execute(query).all()
+
+
+def _is_replaced(connection: Connection, job_id: str, runner: str) -> bool:
+    return connection.scalar(select(jobs.c.seq).where(jobs.c.id == job_id, jobs.c.runner != runner)) is not None
 
 
 def _is_of(job_id: str, runner: str) -> tuple[ColumnElement[bool], ...]:

@@ -41,7 +41,7 @@ def own_store(places: Places) -> Iterator[Store]:
     """
     with (
         nullcontext() if places.shared else own_data_folder(places.data_dir),
-        connected(places.database) as database,
+        connected(places.database, connections=places.connections) as database,
         own_database(places.database, database),
     ):
         yield _prepared(places, database)
@@ -63,7 +63,7 @@ def open_store(places: Places) -> Iterator[Store]:
     file = database_file(places.database)
     if file and not file.is_file():  # connecting would make one
         raise OlderDatabase(f"There is no database {file}: start the service once, or name the right data folder.")
-    with connected(places.database) as database:
+    with connected(places.database, connections=places.connections) as database:
         database.check_revision()
         yield _store(places, database)
 

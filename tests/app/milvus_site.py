@@ -55,12 +55,12 @@ class Site:
         with self.database.writing() as connection:
             connection.execute(insert(images), rows)
 
-    def change(self, index: MilvusIndex, seq: int, **fields: Any) -> None:
+    def change(self, seq: int, **fields: Any) -> None:
         """Give an image another category or metadata, as the service does: in one transaction with the index."""
         with self.database.joint():
             with self.database.writing() as connection:
                 connection.execute(update(images).where(images.c.seq == seq).values(**fields))
-            index.fields_changed(np.array([seq]))
+            self.changes.fields_changed(np.array([seq]))
 
     def delete(self, index: MilvusIndex, seq: int) -> None:
         """As the service does."""

@@ -1,5 +1,6 @@
 """The database file: durable, migrated, refused when it is newer or damaged."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,20 @@ def test_a_server_database_that_counts_bytes_is_refused(postgresql: Server) -> N
     url = postgresql.new_database("ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
     with pytest.raises(BadSettings, match=r"encoding is SQL_ASCII.*UTF8"), open_database(url):
         pass
+
+
+def test_what_is_asked_after_a_cut_connection_is_unavailable_too(postgresql: Server) -> None:
+    with open_database(postgresql.new_database()) as database:
+        with pytest.raises(StoreUnavailable):
+            _go_on_after_a_cut(database)
+        assert SqlRepository(database).counts().images == 0
+
+
+def _go_on_after_a_cut(database: Database) -> None:
+    with database.joint():
+        with suppress(StoreUnavailable), database.writing() as connection:
+            connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+        SqlRepository(database).counts()
 
 
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:

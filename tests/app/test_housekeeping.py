@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
+from app.errors import StoreUnavailable
 from app.services.collection import Collection
 from app.services.housekeeping import YOUNG_S, Swept, keep_house, sweep
 from app.services.indexing import reconcile
 from app.settings import Settings
+from app.store.blobs import FsspecBlobs
 from app.store.opened import open_store
 from tests.app.conftest import Draw, Start
 from tests.app.jobs import wait_for
@@ -37,6 +40,35 @@ def left_behind(tmp_path: Path, name: str, age_s: float = 2 * YOUNG_S) -> Path:
     path.write_bytes(b"left behind")
     os.utime(path, (time.time() - age_s,) * 2)
     return path
+
+
+def test_files_go_with_their_images_however_many_at_once(start: Start, add: Add, tmp_path: Path) -> None:
+    with start() as client:
+        for seed in range(8):
+            add(client, seed, id=f"i{seed}")
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda seed: client.delete(f"/v1/images/i{seed}").status_code, range(8)))
+        assert answers == [204] * 8
+        assert files(tmp_path) == set()
+
+
+def test_a_deletion_that_failed_is_over(
+    start: Start, add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else every addition from then on would put its files twice."""
+    with start() as client:
+        add(client, 1, id="i1")
+        collection = collection_of(client)
+
+        def fail(_blobs: FsspecBlobs, _name: str) -> None:
+            raise StoreUnavailable("Planted.")
+
+        with monkeypatch.context() as planted:
+            planted.setattr(FsspecBlobs, "delete", fail)
+            assert client.delete("/v1/images/i1").status_code == 204
+        counts = collection.file_deletion.counts()
+        assert counts.begun == counts.ended > 0
+        assert sweep(collection) == Swept(files=2, partial=0)
 
 
 def test_a_sweep_removes_what_no_image_names_and_nothing_else(start: Start, add: Add, tmp_path: Path) -> None:

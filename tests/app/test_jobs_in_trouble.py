@@ -72,10 +72,10 @@ def test_a_note_is_written_too(collection: Collection) -> None:
 def test_a_reason_that_cannot_be_written_is_left_out(collection: Collection, monkeypatch: pytest.MonkeyPatch) -> None:
     finish = SqlJobs.finish
 
-    def finish_in_few_words(jobs: SqlJobs, job_id: str, runner: str, state: Any, progress: Any, now: datetime) -> None:
+    def finish_in_few_words(jobs: SqlJobs, job_id: str, runner: str, state: Any, progress: Any, now: datetime) -> bool:
         if "holds no pictures" in progress.detail:
             raise ValueError("words that no database takes")
-        finish(jobs, job_id, runner, state, progress, now)
+        return finish(jobs, job_id, runner, state, progress, now)
 
     monkeypatch.setattr(SqlJobs, "finish", finish_in_few_words)
     job = start_import(collection, ".")

@@ -71,10 +71,10 @@ def test_an_attempt_that_was_replaced_says_nothing_more(repository: Repository) 
     for runner in ("former", "latter"):
         assert repository.jobs.start("a", runner, NOW)
     assert repository.jobs.record("a", "former", HALF, [FAILURE]) == "replaced"
-    repository.jobs.finish("a", "former", "failed", HALF, LATER)
+    assert not repository.jobs.finish("a", "former", "failed", HALF, LATER)
     assert repository.jobs.get("a").state == "running"
     assert list(repository.jobs.failures("a")) == []
-    repository.jobs.finish("a", "latter", "done", HALF, LATER)
+    assert repository.jobs.finish("a", "latter", "done", HALF, LATER)
     assert repository.jobs.get("a").state == "done"
     assert repository.jobs.record("a", "latter", HALF) == "cancelled"  # it does not run any more
 

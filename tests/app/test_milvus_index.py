@@ -139,7 +139,7 @@ def test_any_sequence_of_changes_equals_a_dict(site: Site, steps: list[tuple[str
             there.discard(seq)
             stored.pop(seq, None)
         elif step == "fields":
-            site.change(writer, seq, category=f"of {number}")
+            site.change(seq, category=f"of {number}")
         else:
             site.feed_all() if step == "feed" else site.settle()
         for index in (writer, reader):
@@ -275,13 +275,13 @@ def test_a_change_of_fields_reaches_every_collection_that_holds_the_image(site: 
     cups = ImageFilter("cup")
     for index, query in ((old, NONE), (new, NONE[:2])):
         assert index.search(query, 5, cups) == []
-    site.change(old, 1, category="cup")
+    site.change(1, category="cup")
     for _ in range(2):
         assert [hit.id for hit in old.search(NONE, 5, cups)] == [1]  # from what changed lately, then from Milvus
         assert [hit.id for hit in new.search(NONE[:2], 5, cups)] == [1]
         site.settle()
     assert new.ids().tolist() == [1]
-    site.change(old, 1, category="bowl")
+    site.change(1, category="bowl")
     assert old.search(NONE, 5, cups) == []
 
 
@@ -307,7 +307,7 @@ def test_filters_let_through_what_agrees(
             site.settle()
     site.feed_all()
     for seq, (category, metadata) in zip(range(len(stored), 0, -1), changed, strict=False):
-        site.change(index, seq, category=category, metadata=metadata)
+        site.change(seq, category=category, metadata=metadata)
         stored[seq - 1] = (category, metadata)
     for is_settled in (False, True):
         if is_settled:

@@ -125,8 +125,8 @@ def test_filters_are_pushed_down(site: Site) -> None:
     asked = ImageFilter("even", {"of five": 2.0, "text": "ä"})
     assert [hit.id for hit in index.search(NONE, 3, asked)] == [2, 12, 22]
     assert index.search(NONE, 3, ImageFilter(metadata={"list": 1})) == []
-    site.change(index, 12, category=None)
-    site.change(index, 3, category="even", metadata={"of five": 2, "text": "ä"})
+    site.change(12, category=None)
+    site.change(3, category="even", metadata={"of five": 2, "text": "ä"})
     for _ in range(2):  # as the database says; then as Milvus does
         assert [hit.id for hit in index.search(NONE, 3, asked)] == [2, 3, 22]
         site.feed_all()

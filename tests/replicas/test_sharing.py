@@ -243,6 +243,27 @@ def test_indexes_of_former_models_go_when_nobody_can_be_searching_them(
         active.index.ping()
 
 
+def test_an_index_that_a_backup_holds_up_goes_later(settings: Settings, tiny: Model, second: Model) -> None:
+    with pair(settings, tiny) as (one, _), connected(settings.database) as database:
+        assert one.shared
+        one.new_index(8, second.version)
+        with database.reading() as reader:
+            reader.execute(text("SELECT count(*) FROM images")).all()
+            one.shared.drop(second.version)
+            assert second.version in one.shared.versions()
+        one.shared.drop(second.version)
+        assert one.shared.versions() == [tiny.version]
+
+
+def test_a_change_before_a_replica_has_followed_counts(settings: Settings, draw: Draw, tiny: Model) -> None:
+    with open_collection(settings) as one, open_collection(settings) as other:
+        add(one, draw, 1)
+        keep_model(one, tiny.to_bytes())
+        activate(one, tiny)
+        update_image(other, "i1", {"category": "cups"})
+        assert names(found(one, draw, 1, where=ImageFilter("cups"))) == ["i1"]
+
+
 def test_a_backup_of_replicas_is_restored_for_replicas(
     settings: Settings, draw: Draw, tiny: Model, tmp_path: Path, postgresql: Server
 ) -> None:
