@@ -102,9 +102,7 @@ def _point_to(shared: SharedIndexes, version: str) -> None:
     try:
         shared.point_to(version)
     except StoreUnavailable as error:
-        _log.warning(
-            "Other programs do not find the new model's index yet, housekeeping will see to it: %s", error
-        )
+        _log.warning("Other programs do not find the new model's index yet, housekeeping will see to it: %s", error)
 
 
 def _join(collection: Collection) -> None:
