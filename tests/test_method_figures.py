@@ -120,7 +120,8 @@ def test_pairs_of_a_batch() -> None:
 
 def test_commands_parse() -> None:
     blocks = re.findall(r"```sh\n(.*?)```", METHOD, re.DOTALL)
-    commands = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    lines = [shlex.split(line) for block in blocks for line in block.splitlines()]
+    commands = [line[line.index("trainer") :] for line in lines]  # torchrun's own part comes before
     assert {command[1] for command in commands} == {"train", "evaluate", "experiment"}
     group: Any = get_command(trainer_app)
     for command in commands:

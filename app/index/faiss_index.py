@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from app.index.exact import squared_distances
 from app.index.locks import ReadersWriterLock
+from app.index.rows import check_rows
 from app.index.scan import nearest_rows
 from app.ports import Among
 from app.records import Approximation, Hit, ImageFilter, NearDuplicate
@@ -57,12 +58,7 @@ class FaissIndex:
         return int(self._map.ntotal)
 
     def add(self, ids: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]) -> None:
-        if len(np.unique(ids)) != len(ids):
-            raise ValueError("An id occurs twice in one call.")
-        if embeddings.shape != (len(ids), self.embedding_dim):
-            raise ValueError(f"Expected {(len(ids), self.embedding_dim)} embeddings, got {embeddings.shape}.")
-        if not np.isfinite(embeddings).all():
-            raise ValueError("Embeddings must be finite.")
+        check_rows(ids, embeddings, self.embedding_dim)
         if not len(ids):
             return
         with self._lock.writing():

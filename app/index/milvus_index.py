@@ -21,6 +21,7 @@ from app.index.milvus_collection import MOST_RESULTS
 from app.index.milvus_collections import MilvusCollections
 from app.index.milvus_terms import expression
 from app.index.overlay import RecentOverlay
+from app.index.rows import check_rows
 from app.ports import IndexChanges
 from app.records import Approximation, Hit, ImageFilter
 
@@ -65,12 +66,7 @@ class MilvusIndex:
         return self._collection.count(others) + int(overlay.is_put.sum())
 
     def add(self, ids: Ids, embeddings: Embeddings) -> None:
-        if len(np.unique(ids)) != len(ids):
-            raise ValueError("An id occurs twice in one call.")
-        if embeddings.shape != (len(ids), self.embedding_dim):
-            raise ValueError(f"Expected {(len(ids), self.embedding_dim)} embeddings, got {embeddings.shape}.")
-        if not np.isfinite(embeddings).all():
-            raise ValueError("Embeddings must be finite.")
+        check_rows(ids, embeddings, self.embedding_dim)
         if len(ids):
             self._changes.put(self.model_version, ids, embeddings)
 

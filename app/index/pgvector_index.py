@@ -25,6 +25,7 @@ from sqlalchemy.types import UserDefinedType
 from app.errors import CannotStart, StoreUnavailable
 from app.index.drawing import drawn_ids
 from app.index.exact import nearest_exactly
+from app.index.rows import check_rows
 from app.ports import Among
 from app.records import Approximation, Hit, ImageFilter
 from app.store.database import Database
@@ -114,12 +115,7 @@ class PgvectorIndex:
             return connection.scalar(select(func.count()).select_from(self._rows)) or 0
 
     def add(self, ids: Ids, embeddings: Embeddings) -> None:
-        if len(np.unique(ids)) != len(ids):
-            raise ValueError("An id occurs twice in one call.")
-        if embeddings.shape != (len(ids), self.embedding_dim):
-            raise ValueError(f"Expected {(len(ids), self.embedding_dim)} embeddings, got {embeddings.shape}.")
-        if not np.isfinite(embeddings).all():
-            raise ValueError("Embeddings must be finite.")
+        check_rows(ids, embeddings, self.embedding_dim)
         if not len(ids):
             return
         with self._writing() as connection:
