@@ -35,7 +35,7 @@ MAY_IMPORT = {
                 "embedding", "anyio", "fastapi", "limits", "prometheus_client", "pydantic", "starlette"},
     "app/store": {"app.errors", "app.records", "embedding", "alembic", "filelock", "fsspec", "numpy", "sqlalchemy"},
     "app/index": {"app.errors", "app.ports", "app.records", "embedding", "faiss", "numpy"},
-    "app/index/milvus_server.py": {"app.errors", "grpc", "pymilvus"},
+    "app/index/milvus_server.py": {"app.errors", "grpc", "pymilvus", "scipy"},
     "app/index/pgvector_index.py": {"app.errors", "app.index", "app.ports", "app.records", "app.store", "numpy",
                                     "sqlalchemy"},
     "app/backbones.py": {"app.extraction", "app.extractor", "app.ports", "embedding"},

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
@@ -120,6 +120,10 @@ def _pymilvus() -> Any:
         raise CannotStart(
             f"An index in Milvus needs a package that is not installed ({error}): pip install 'samekind[scale]'."
         ) from error
+    # It would load this with its first search, where it is installed: in several threads at once, of which one may find
+    # half a module.
+    with suppress(ImportError):
+        import scipy.sparse  # noqa: F401
     # It writes each failure with a traceback, tries included; here they come out as errors.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return pymilvus

@@ -14,7 +14,7 @@ from tests.replicas.workload import Workload
 __all__ = ["run_through_outages"]
 
 _AWAY_S = 2.0  # so that requests meet it
-_FOUND = 10  # pictures, before and after each
+_FOUND = 6  # pictures, before and after each
 
 
 def run_through_outages(work: Workload, clients: int, shared: Shared, replicas: list[Replica]) -> None:

@@ -3,7 +3,7 @@
 Then the servers that they share go away under the same load and come back: declared 503s only, and all is as it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from embedding.model_file import Model
@@ -15,7 +15,7 @@ from tests.replicas.outages import run_through_outages
 from tests.replicas.workload import Known, Workload
 
 CLIENTS = 6
-ADDED = 60
+ADDED = 40
 
 
 def test_three_replicas_are_one_service(shared: Shared, draw: Draw, model: Model, other_model: Model) -> None:
@@ -57,6 +57,7 @@ def _shown_model(replica: Replica) -> str | None:
 
 def agree(replicas: list[Replica], known: Known, shared: Shared, draw: Draw) -> None:
     """Every replica tells and finds exactly what was acknowledged, and the index holds exactly that."""
+    wait_for(lambda: not _jobs(replicas[0], "waiting", "running"))  # activations that were asked for
     wait_for(shared.is_fed)
     listings = [_listed(replica) for replica in replicas]
     for listing in listings:
@@ -68,19 +69,30 @@ def agree(replicas: list[Replica], known: Known, shared: Shared, draw: Draw) -> 
         names = [each["id"] for each in found["neighbours"]]
         assert sorted(names) == sorted(known.images)
         assert replica.client.get("/v1/stats").json()["indexed"] == len(names)
-    assert len({_shown_model(replica) for replica in replicas}) == 1
+    wait_for(lambda: len({_shown_model(replica) for replica in replicas}) == 1)
     indexed, stored = shared.indexed_and_stored()
     assert indexed == stored
     assert len(stored) == len(known.images)
 
 
+def _jobs(replica: Replica, *states: str) -> list[str]:
+    """Ids of those in one of the states."""
+    return [job["id"] for job in _paged(replica, "jobs") if job["state"] in states]
+
+
 def _listed(replica: Replica) -> Mapping[str, Any]:
-    listed: dict[str, Any] = {}
+    """All images by their ids."""
+    images = list(_paged(replica, "images"))
+    listed = {each["id"]: each for each in images}
+    assert len(listed) == len(images)
+    return listed
+
+
+def _paged(replica: Replica, what: str) -> Iterator[Mapping[str, Any]]:
     cursor = ""
     while True:
-        page = replica.client.get(f"/v1/images?limit=100{cursor}").json()
-        assert not listed.keys() & {each["id"] for each in page["images"]}
-        listed |= {each["id"]: each for each in page["images"]}
-        if not page.get("next"):
-            return listed
+        page = replica.client.get(f"/v1/{what}?limit=100{cursor}").json()
+        yield from page[what]
+        if not page["next"]:
+            return
         cursor = f"&cursor={page['next']}"
