@@ -58,15 +58,15 @@ def open_collection(
 ) -> Iterator[Collection]:
     """Open everything in the order in which it can fail cheaply; close it in the opposite order.
 
-    alone: with no replica beside it, also where they share the index.
-
     listening: whether requests will come; then there must be a key if strangers could send them.
     activated: False makes no index, and looks neither at the model nor at the stored features: these may need a repair.
+    alone: with no replica beside it, also where they share the index.
     Raises: CannotStart and its kinds, StoreUnavailable, BackboneUnavailable, ModelFileError and its kinds.
     """
     measures = measures or Unmeasured()
     use_threads(settings.threads)
-    with _opened_store(settings, alone=alone) as store, _shared_indexes(settings, store.database) as shared:
+    opened = share_store if settings.places.shared and not alone else own_store
+    with opened(settings.places) as store, _shared_indexes(settings, store.database) as shared:
         if listening:
             check_strangers(store.repository.keys, settings.host, settings.anonymous)
         model = model_to_start_with(store.repository, settings.model, shared=bool(shared)) if activated else None
@@ -97,13 +97,6 @@ def open_collection(
         if model is not None:
             activate(collection, model)
         yield collection
-
-
-@contextmanager
-def _opened_store(settings: Settings, *, alone: bool) -> Iterator[Store]:
-    opened = share_store if settings.places.shared and not alone else own_store
-    with opened(settings.places) as store:
-        yield store
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from threading import Event, Thread
 from app.errors import StoreUnavailable, Unavailable
 from app.jobs.doing import do_next
 from app.services.collection import Collection
-from app.services.following import followed
 from app.services.jobs import discard_needless_files, discard_strays
 
 __all__ = ["working"]
@@ -47,7 +46,6 @@ def _did_one(collection: Collection, stop: Event, *, tidy: bool) -> bool:
     with collection.turns.taken("jobs") as taken:
         if not taken:
             return False
-        followed(collection)
         if tidy:
             discard_needless_files(collection)  # of one that was cancelled while it waited for trouble to end
         return not stop.is_set() and do_next(collection, stop.is_set)

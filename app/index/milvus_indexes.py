@@ -46,8 +46,5 @@ class MilvusIndexes:
     def feed(self) -> int:
         return feed(self._changes, self._collections, _CHANGES_AT_ONCE)
 
-    def ping(self) -> None:
-        self._server.ping()
-
     def close(self) -> None:
         self._server.close()

@@ -86,11 +86,6 @@ class MilvusServer:
         """pymilvus, which takes a second to load."""
         return self._package
 
-    def ping(self) -> None:
-        """Raises: StoreUnavailable."""
-        with self.client() as client:
-            client.list_collections(timeout=ANSWER_S)
-
     def close(self) -> None:
         with self._connecting:
             if self._client:

@@ -263,10 +263,6 @@ class PgvectorIndexes:
         """Nothing to do: what is committed is found."""
         return 0
 
-    def ping(self) -> None:
-        with self._database.reading() as connection:
-            connection.execute(text("SELECT 1"))
-
 
 def _table_name(model_version: str) -> str:
     if not _VERSION.fullmatch(model_version):

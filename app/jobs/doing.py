@@ -12,6 +12,7 @@ from app.records import JobRecord
 from app.services.activation import ACTIVATE, REEXTRACT, REINDEX
 from app.services.batches import ADD
 from app.services.collection import Collection
+from app.services.following import followed
 from app.services.imports import IMPORT
 from embedding.errors import EmbeddingError
 
@@ -33,11 +34,12 @@ KINDS: Mapping[str, Kind] = {
 def do_next(collection: Collection, stopped: Callable[[], bool]) -> bool:
     """Do the first job that is not finished, also one that a former process began; False: there is none.
 
-    Raises: StoreUnavailable; then it should be called again when the trouble is over.
+    Raises: StoreUnavailable, NotReady; then it should be called again when the trouble is over.
     """
     job = collection.repository.jobs.next()
     if job is None:
         return False
+    followed(collection)  # its model and backbone are those that the job finds
     keep_files = False
     run = Run(collection, job, stopped)
     if collection.repository.jobs.start(job.id, run.runner, datetime.now(UTC)):

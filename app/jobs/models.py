@@ -3,7 +3,6 @@
 from app.jobs.reextraction import reextract
 from app.jobs.run import Run
 from app.services.activation import Watcher, activate_version, rebuild
-from app.services.following import followed
 from app.services.models import stored_model
 
 __all__ = ["activate", "reindex"]
@@ -16,7 +15,6 @@ def activate(run: Run) -> str:
     Raises: UnknownModel, ModelFileError and its kinds, BadFeatures, as `reextract`.
     """
     version = run.payload["version"]
-    followed(run.collection)
     model = stored_model(run.collection.repository, version)
     if model.backbone != run.collection.extractor.backbone:
         return reextract(run, model)

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from tqdm import tqdm
 
 from app.errors import AppError, DamagedSnapshot, MissingFile
@@ -168,36 +169,43 @@ def _snapshot_problem(subject: Subject) -> str | None:
 
 
 def _wrong_embeddings(repository: Repository, metric: Metric, rows: IndexRows) -> str | None:
-    damaged = [
-        image.seq for each in repository.images.with_damaged_features() if (image := repository.images.find(each))
-    ]
-    used = np.flatnonzero(agreeing(rows, repository.images.keys()) & ~np.isin(rows.ids, damaged))  # those are said
+    used = np.flatnonzero(agreeing(rows, repository.images.keys()) & ~np.isin(rows.ids, _damaged(repository)))
     sample = np.random.default_rng(0).permutation(used)[:_SAMPLE]
-    sample = sample[np.argsort(rows.ids[sample])]
-    block = repository.images.features_of(rows.ids[sample].tolist())
-    there = np.isin(rows.ids[sample], block.seqs)  # not deleted meanwhile
-    if there.any() and not np.allclose(
-        rows.embeddings[sample][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE
-    ):
+    if _differ(repository, metric, rows.ids[sample], rows.embeddings[sample]):
         return "the index snapshot holds other embeddings than the stored features give"
     return None
 
 
 def _shared_problem(repository: Repository, metric: Metric, index: VectorIndex) -> str | None:
     """What is wrong with an index that others may be changing: what is so twice is no change under way."""
-    ids, seqs = index.ids(), repository.images.keys().seqs
-    differing = np.setxor1d(ids, seqs)
+    differing = np.setxor1d(index.ids(), repository.images.keys().seqs)
     if len(differing):
         again = np.setxor1d(index.ids(), repository.images.keys().seqs)
         if count := len(np.intersect1d(differing, again)):
             return f"the index and the database differ in {count:,} images"
     seqs, embeddings = index.sample_rows(_SAMPLE, np.random.default_rng(0))
-    order = np.argsort(seqs)
-    block = repository.images.features_of(seqs[order].tolist())
-    there = np.isin(seqs[order], block.seqs)  # not deleted meanwhile
-    if there.any() and not np.allclose(embeddings[order][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE):
+    whole = ~np.isin(seqs, _damaged(repository))
+    if _differ(repository, metric, seqs[whole], embeddings[whole]):
         return "the index holds other embeddings than the stored features give"
     return None
+
+
+def _damaged(repository: Repository) -> list[int]:
+    """Seqs of images with damaged features, which are a finding of their own."""
+    names = repository.images.with_damaged_features()
+    return [image.seq for name in names if (image := repository.images.find(name))]
+
+
+def _differ(
+    repository: Repository, metric: Metric, seqs: npt.NDArray[np.int64], embeddings: npt.NDArray[np.float32]
+) -> bool:
+    """Whether some of the embeddings (n, d) are not those of the stored features."""
+    order = np.argsort(seqs)
+    block = repository.images.features_of(seqs[order].tolist())
+    there = np.isin(seqs[order], block.seqs)  # others were deleted meanwhile
+    return bool(there.any()) and not np.allclose(
+        embeddings[order][there], metric.embed(block.features), _RELATIVE, _ABSOLUTE
+    )
 
 
 def _repaired(kind: Kind, detail: str, repair: Callable[[], object] | None) -> Finding:

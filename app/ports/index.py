@@ -124,9 +124,6 @@ class SharedIndexes(NewIndex, Protocol):
     def feed(self) -> int:
         """Bring committed changes to where searches look, some thousands at once; how many were left to be brought."""
 
-    def ping(self) -> None:
-        """Raises: StoreUnavailable."""
-
 
 class Snapshots(Protocol):
     """What an index held, kept so that a start need not embed everything again. Never trusted without a comparison."""

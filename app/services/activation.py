@@ -171,9 +171,7 @@ def _take_over(collection: Collection, model: Model, watcher: Watcher, *, from_s
     if collection.active:  # at a start there is none that answers meanwhile: housekeeping arranges the index then
         active.index.arrange()
     with collection.change:
-        if (
-            collection.shared is None and len(collection.deleted) == collection.deleted.maxlen
-        ):  # it may have forgotten some
+        if collection.may_have_forgotten():
             bring_up(collection.repository, active, watcher.indexed)
         else:
             catch_up(collection.repository, active, last, collection.deleted)

@@ -105,6 +105,10 @@ class Collection:
 
     _searches: Iterator[int] = field(default_factory=lambda: count(1))
 
+    def may_have_forgotten(self) -> bool:
+        """Whether more was deleted than `deleted` holds. An index that replicas share hears of each by itself."""
+        return self.shared is None and len(self.deleted) == self.deleted.maxlen
+
     def purge_is_due(self) -> bool:
         """True once in a while: expired queries are forgotten by those who search, not by a clock of our own."""
         return next(self._searches) % _SEARCHES_A_PURGE == 0

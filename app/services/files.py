@@ -50,14 +50,14 @@ def delete_unnamed(collection: Collection, names: Sequence[str]) -> int | None:
 def _deleted(collection: Collection, names: Sequence[str]) -> int:
     deletion, images = collection.file_deletion, collection.repository.images
     deletion.begin()
-    has_ended = False
+    deleted, has_ended = 0, False
     try:
         with collection.change:
-            unnamed = set(names) - images.blobs_named(names)
-            for name in unnamed:
-                # Again, one by one: where the database went away meanwhile, others may be writing by now.
+            for name in set(names):
+                # One by one: where the database went away meanwhile, others may be writing by now.
                 if not images.blobs_named([name]):
                     collection.blobs.delete(name)
+                    deleted += 1
             deletion.end()
             has_ended = True
     except BaseException:
@@ -65,7 +65,7 @@ def _deleted(collection: Collection, names: Sequence[str]) -> int:
             with suppress(StoreUnavailable), collection.change:
                 deletion.end()
         raise
-    return len(unnamed)
+    return deleted
 
 
 def may_be_gone(collection: Collection, *before: FileDeletions) -> bool:

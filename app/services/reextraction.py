@@ -67,8 +67,7 @@ class _TakingOver:
                 count = gathering.extract_missing()
                 _check_whole(gathering)
                 # More than a few were not all added since the look: their features were lost, and they are not indexed.
-                may_have_forgotten = collection.shared is None and len(collection.deleted) == collection.deleted.maxlen
-                if count > _FEW or may_have_forgotten:
+                if count > _FEW or collection.may_have_forgotten():
                     bring_up(collection.repository, self._active, self._go_on, features)
                 else:
                     catch_up(collection.repository, self._active, last, collection.deleted, features)

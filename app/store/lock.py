@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import ClassVar
+from typing import Literal
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Column, Connection, select, text, update
@@ -138,8 +138,6 @@ class FolderFileDeletion:
 class ServerFileDeletion:
     """The same with an advisory lock of a database server, which processes on any machine meet at."""
 
-    _KEY: ClassVar = {"ours": ADVISORY, "files": _FILES}
-
     def __init__(self, database: Database):
         self._database = database
 
@@ -156,13 +154,9 @@ class ServerFileDeletion:
 
     def settle(self) -> None:
         """Count those as ended whose process was killed. Does nothing where somebody deletes, or copies files."""
-        with self._database.outside_transactions() as connection:
-            if not connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :files)"), self._KEY):
-                return
-            try:
+        with _tried(self._database, _FILES) as connection:
+            if connection:
                 connection.execute(update(file_deletions).values(ended=file_deletions.c.begun))
-            finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:ours, :files)"), self._KEY)
 
     def _count(self, column: Column[int]) -> None:
         with self._database.writing() as connection:
@@ -170,23 +164,19 @@ class ServerFileDeletion:
 
     @contextmanager
     def allowed(self) -> Iterator[bool]:
-        with self._database.outside_transactions() as connection:
-            allowed = bool(connection.scalar(text("SELECT pg_try_advisory_lock_shared(:ours, :files)"), self._KEY))
-            try:
-                yield allowed
-            finally:
-                if allowed:
-                    connection.execute(text("SELECT pg_advisory_unlock_shared(:ours, :files)"), self._KEY)
+        with _tried(self._database, _FILES, mode="_shared") as connection:
+            yield connection is not None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """While the block runs no file is deleted. Raises: StoreUnavailable if somebody else pauses it."""
+        key = {"ours": ADVISORY, "files": _FILES}
         with self._database.outside_transactions() as connection:
-            connection.execute(text("SELECT pg_advisory_lock(:ours, :files)"), self._KEY)
+            connection.execute(text("SELECT pg_advisory_lock(:ours, :files)"), key)
             try:
                 yield
             finally:
-                connection.execute(text("SELECT pg_advisory_unlock(:ours, :files)"), self._KEY)
+                connection.execute(text("SELECT pg_advisory_unlock(:ours, :files)"), key)
 
 
 class OwnTurns:
@@ -223,14 +213,21 @@ class ServerTurns:
 
     @contextmanager
     def taken(self, turn: Turn) -> Iterator[bool]:
-        key = {"ours": ADVISORY, "turn": _TURNS[turn]}
-        with self._database.outside_transactions() as connection:
-            taken = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:ours, :turn)"), key))
-            try:
-                yield taken
-            finally:
-                if taken:
-                    connection.execute(text("SELECT pg_advisory_unlock(:ours, :turn)"), key)
+        with _tried(self._database, _TURNS[turn]) as connection:
+            yield connection is not None
+
+
+@contextmanager
+def _tried(database: Database, lock: int, mode: Literal["", "_shared"] = "") -> Iterator[Connection | None]:
+    """The connection that holds an advisory lock while the block runs; None: somebody else holds it."""
+    key = {"ours": ADVISORY, "lock": lock}
+    with database.outside_transactions() as connection:
+        has_it = connection.scalar(text(f"SELECT pg_try_advisory_lock{mode}(:ours, :lock)"), key)
+        try:
+            yield connection if has_it else None
+        finally:
+            if has_it:
+                connection.execute(text(f"SELECT pg_advisory_unlock{mode}(:ours, :lock)"), key)
 
 
 @contextmanager

@@ -157,7 +157,7 @@ def test_an_outage_loses_nothing(site: Site, milvus: Milvus) -> None:
         with site.database.joint():
             index.add(ids(3), np.array([[3, 0, 0]], np.float32))
         site.delete(index, 1)
-        for refused in (lambda: index.search(NONE, 3), index.ping, replica.ping, replica.feed, index.ids):
+        for refused in (lambda: index.search(NONE, 3), index.ping, replica.versions, replica.feed, index.ids):
             with pytest.raises(StoreUnavailable, match="The vector index does not answer"):
                 refused()
         with pytest.raises(StoreUnavailable, match="The vector index does not answer"):
