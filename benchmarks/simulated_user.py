@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from trainer.update.resampling import mean_difference
+from trainer.update.warm import go_on
 
 from app.client import Samekind
 from benchmarks.measure import header
@@ -37,9 +39,7 @@ from trainer.pca import fit_pca
 from trainer.run import Run
 from trainer.sampling import PairIndices, generator
 from trainer.update.flow import update
-from trainer.update.resampling import mean_difference
 from trainer.update.settings import UpdateSettings
-from trainer.update.warm import go_on
 
 _D, _K, _PAIRS, _WRONG = 16, 10, 50, 0.1
 _RESAMPLES = 2000

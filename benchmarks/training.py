@@ -21,6 +21,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+from trainer.discriminant import pair_discriminant
 
 from benchmarks.measure import header, write_json
 from embedding.backbone import load_backbone
@@ -38,7 +39,6 @@ from trainer.methods.nml import Nml
 from trainer.methods.projections import NCA
 from trainer.sampling import Labels
 from trainer.threads import one_thread
-from trainer.update.discriminant import pair_discriminant
 
 mpl.use("Agg")
 

@@ -24,6 +24,7 @@ from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric, Metric, parameters_of
+from embedding.provenance import Provenance
 
 __all__ = ["FORMAT_VERSION", "Calibration", "Model", "check_manifest", "load_model", "model_from_bytes", "save_model"]
 
@@ -82,6 +83,7 @@ class Model:
     b: float  # "same kind" means squared distance < b; the calibration's threshold where there is one
     calibration: Calibration | None = None
     training: Mapping[str, Any] = field(default_factory=dict)  # pairs, seed, metrics, library versions
+    provenance: Provenance | None = None  # which images it learned from; None: it does not say
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.b) and self.b > 0):
@@ -113,7 +115,7 @@ class Model:
 
     def to_bytes(self) -> bytes:
         """The model file's content; the same model gives the same bytes."""
-        tensors = _tensors_of(self.metric)
+        tensors = _tensors_of(self)
         manifest = self._manifest()
         manifest["sha256"] = _checksum(manifest, tensors)
         content: bytes = save_tensors(tensors, metadata={_METADATA_KEY: _as_json(manifest)})
@@ -135,7 +137,7 @@ class Model:
 
     def manifest(self) -> dict[str, Any]:
         """The fields of the file's manifest, for people and for the API."""
-        return self._manifest() | {"sha256": _checksum(self._manifest(), _tensors_of(self.metric))}
+        return self._manifest() | {"sha256": _checksum(self._manifest(), _tensors_of(self))}
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -178,6 +180,7 @@ def model_from_bytes(content: bytes, origin: str = "the model file") -> Model:
             b=float(manifest["b"]),
             calibration=Calibration(**calibration) if calibration else None,
             training=dict(manifest["training"]),
+            provenance=Provenance.from_tensors(tensors),
         )
     except (SafetensorError, ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise BrokenModelFile(f"{origin} is damaged: {type(error).__name__} {error}.") from error
@@ -207,10 +210,12 @@ def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:
     return manifest
 
 
-def _tensors_of(metric: Metric) -> _Tensors:
+def _tensors_of(model: Model) -> _Tensors:
+    metric = model.metric
     if metric.kernel not in _METRICS:
         raise TypeError(f"No file form for {type(metric).__name__}.")
-    return {name: np.ascontiguousarray(values) for name, values in parameters_of(metric).items()}
+    own = {name: np.ascontiguousarray(values) for name, values in parameters_of(metric).items()}
+    return own | (model.provenance.tensors() if model.provenance else {})
 
 
 def _metric_of(kernel: str, tensors: _Tensors) -> Metric:

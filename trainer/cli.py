@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from embedding.errors import EmbeddingError
+from trainer.config import TIME_BUDGET_S
 from trainer.errors import BadConfig, TrainerError
 from trainer.experiment.command import experiment
 from trainer.launch import Launch
@@ -30,9 +32,6 @@ from trainer.options import (
 from trainer.update.command import update
 
 __all__ = ["main"]
-
-# Enough for all members of the family on some thousand images.
-_TIME_BUDGET_S = 120.0
 
 # Torchrun ends all processes when one ends: first comes the one that tells why.
 _TELLING_S = 10.0
@@ -60,12 +59,13 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="nml-deep; nml (the paper's one layer); auto: what is best on held-out images, nml-deep where it is "
-            "even [default: auto; nml-deep with --steps or --learning-rate]."
+            help="nml-deep; nml (the paper's one layer); auto: nml-deep, bent from the discriminant as far as held-out "
+            "images say [default: auto; nml-deep with --steps or --learning-rate]."
         ),
     ] = None,
     time_budget: Annotated[
-        float | None, typer.Option(help=f"auto: seconds for trying others than nml-deep [default: {_TIME_BUDGET_S:g}].")
+        float | None,
+        typer.Option(help=f"auto: seconds for trying other bends than the size suggests [default: {TIME_BUDGET_S:g}]."),
     ] = None,
     paper: Annotated[bool, typer.Option("--paper", help="The paper's SGD: --method nml --optimiser one-pair.")] = False,
     optimiser: Annotated[str | None, typer.Option(help="NML: mini-batch, or one-pair [default: mini-batch].")] = None,
@@ -76,7 +76,9 @@ def train(
     learning_rate: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
     m: Annotated[float | None, typer.Option("--m", help="NML: margin around b.")] = None,
     b: Annotated[float | None, typer.Option("--b", help="NML: threshold on squared distance [default: 0.1].")] = None,
-    validation_fraction: Annotated[float, typer.Option(help="Share of images held out to measure on.")] = 0.2,
+    validation: Annotated[
+        bool, typer.Option(help="Hold out parts first, to choose by, to measure on and to calibrate.")
+    ] = True,
     test_fraction: Annotated[
         float, typer.Option(help="Share kept for `evaluate`, where the source has no split.")
     ] = 0.0,
@@ -98,7 +100,7 @@ def train(
 
     config = TrainConfig(
         d=d,
-        validation_fraction=validation_fraction,
+        validation=validation,
         test_fraction=test_fraction,
         seed=seed,
         **_learning(
@@ -133,13 +135,18 @@ def train(
             resume=resume,
             ranks=ranks,
         )
-    validation = dict(model.training["validation"])
-    for member in validation.pop("compared", []):
-        ahead = "" if member["name"] == "default" else " ({difference:+.4f} ± {standard_error:.4f})".format(**member)
-        typer.echo(f"validation tried {member['name']}: {member['score']:.4f}{ahead}")
-    for name, value in validation.items():
-        typer.echo(f"validation {name}: {value:.4g}" if isinstance(value, float) else f"validation {name}: {value}")
+    for line in _validation_lines(model.training["validation"]):
+        typer.echo(line)
     typer.echo(f"model {model.version}: {Run(out).model_path}")
+
+
+def _validation_lines(validation: Mapping[str, Any]) -> Iterator[str]:
+    for member in validation["compared"]:
+        ahead = " ({difference:+.4f} ± {standard_error:.4f})".format(**member) if "difference" in member else ""
+        yield f"validation tried {member['name']}: {member['score']:.4f}{ahead}"
+    for name, value in validation.items():
+        if name != "compared":
+            yield f"validation {name}: {value:.4g}" if isinstance(value, float) else f"validation {name}: {value}"
 
 
 @app.command()
@@ -150,7 +157,9 @@ def evaluate(
     k: Annotated[str, typer.Option("--K", help="Numbers of results, separated by commas.")] = "10",
     test_fraction: Annotated[
         float | None,
-        typer.Option(help="Share of test images, where the source has no split [default: the model's own]."),
+        typer.Option(
+            help="Share of test images, where the source has no split [default: all that no model learned from]."
+        ),
     ] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="Write the table to this file too.")] = None,
     reliability: Annotated[
@@ -164,21 +173,18 @@ def evaluate(
 ) -> None:
     """Print mprec@K of raw features, PCA and the models on the test images, and the models' calibration errors."""
     from embedding.model_file import load_model
-    from trainer.comparison import check_calibrated, check_unseen, compare, format_scores, least_test_fraction
+    from trainer.comparison import check_calibrated, compare, format_scores
     from trainer.dataset import read_source
 
     models = [(str(path), load_model(path)) for path in model]
     read = read_source(source, root)
-    fraction = least_test_fraction(models) if test_fraction is None else test_fraction
-    if read.splits is None:
-        check_unseen(models, fraction)
     ks = _whole_numbers(k)
     check_writable("--json", json_out)
     if reliability is not None:
         check_writable("--reliability", reliability)
         check_calibrated(models)
     loaded = loaded_backbone(models[0][1].backbone.name, weights, allow_download, device, threads)
-    scores = compare(read, models, loaded, ks, fraction, cache_folder(cache))
+    scores = compare(read, models, loaded, ks, test_fraction, cache_folder(cache))
     typer.echo(format_scores(scores))
     if json_out is not None:
         json_out.write_text(json.dumps([score.to_json() for score in scores], indent=2) + "\n", encoding="utf-8")
@@ -246,7 +252,7 @@ def _learning(
     for name, value in {"optimiser": optimiser, "m": margin, **nml}.items():
         if value is not None:
             raise BadConfig(f"{_option(name)} {value} is of NML: add --method nml, or leave it out.")
-    budget = (_TIME_BUDGET_S if time_budget is None else time_budget) if method == "auto" else 0.0
+    budget = (TIME_BUDGET_S if time_budget is None else time_budget) if method == "auto" else 0.0
     return _deep(given, budget)
 
 

@@ -1,5 +1,6 @@
 """The table of `trainer evaluate`: a model beside what one has without it, on images that it has not seen."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +15,17 @@ from embedding.metric import l2_normalised
 from embedding.model_file import Calibration, Model
 from trainer.dataset import Source
 from trainer.errors import BadDataset
-from trainer.evaluation import mean_precision_at_k, squared_distances
-from trainer.image_set import load_image_set
-from trainer.measured import measured_pairs
+from trainer.evaluation import mean_precision_at_k, measured_pairs, squared_distances
+from trainer.image_set import ImageSet, load_image_set
 from trainer.membership import Membership
 from trainer.pca import fit_pca
 from trainer.reliability import Reliability, reliability
 from trainer.sampling import Labels
 from trainer.training_data import TrainingData
 
-__all__ = ["Score", "check_calibrated", "check_unseen", "compare", "format_scores", "least_test_fraction"]
+__all__ = ["Score", "check_calibrated", "compare", "format_scores"]
+
+_log = logging.getLogger(__name__)
 
 _ERROR = "calibration error"
 _SEED = 0  # of the test pairs, where there are too many for all
@@ -53,17 +55,21 @@ def compare(
     models: Sequence[tuple[str, Model]],
     backbone: Backbone,
     ks: Sequence[int],
-    test_fraction: float,
+    test_fraction: float | None,
     cache: Path,
 ) -> list[Score]:
-    """Raw features, PCA at each model's d, and each model, on the test part; PCA is fitted on the training part.
+    """Raw features, PCA at each model's d, and each model, on images that no model learned from; PCA is fitted on the
+    others.
 
-    Raises: BadDataset (no labels, no test part), ModelMismatch (a model of another backbone).
+    A model's file says by content which images it learned from. Of a source with a split the test part is measured on,
+    of another one all images that no model knows, or with a test fraction that share of them.
+    Raises: BadDataset (no labels, no image that no model learned from), ModelMismatch (a model of another backbone).
     """
     for name, model in models:
         _check_same_backbone(model, backbone, name)
     images = load_image_set(source, backbone, cache)
-    train, test = (images.part(part, test_fraction) for part in ("train", "test"))
+    outside = _outside(images, models, test_fraction)
+    train, test = images.where(~outside), images.where(outside)
     labels = test.classes
     if max(ks) >= len(labels):
         raise BadDataset(
@@ -76,7 +82,9 @@ def compare(
         return Score(method, vectors.shape[1], precision, _reliability(vectors, labels, calibration))
 
     scores = [score("raw features", l2_normalised(features))]
-    for d in sorted({model.metric.embedding_dim for _, model in models}):
+    for d in sorted(
+        {model.metric.embedding_dim for _, model in models if len(train.digests) > model.metric.embedding_dim}
+    ):
         scores.append(score("PCA", fit_pca(train.features.astype(np.float32), d).embed(features)))
     for name, model in models:
         label = model.method if len(models) == 1 else f"{model.method} ({name})"
@@ -94,36 +102,53 @@ def _reliability(
     return reliability(calibration.probabilities(squared_distances(vectors, pairs)), pairs.similar)
 
 
-def least_test_fraction(models: Sequence[tuple[str, Model]]) -> float:
-    """The share of images that all the models left out when they were trained on a source without a split."""
-    return min(_test_fraction(model) for _, model in models)
-
-
-def check_unseen(models: Sequence[tuple[str, Model]], test_fraction: float) -> None:
-    """Refuse to measure a model on images that it has learned from. A smaller test part lies within a larger one.
-
-    Raises: BadDataset.
-    """
-    if not 0 <= test_fraction < 1:
-        raise BadDataset(f"--test-fraction must be at least 0 and less than 1, got {test_fraction}.")
-    if test_fraction == 0:
-        raise BadDataset(
-            "The source has no test split and a model was trained on all of it, so a score would mean nothing: "
-            "train with --test-fraction 0.25, or give a CSV with a split column."
-        )
+def _outside(
+    images: ImageSet, models: Sequence[tuple[str, Model]], test_fraction: float | None
+) -> npt.NDArray[np.bool_]:
+    """Which images to measure on, (n,): those of the test part that no model learned from. Raises: BadDataset."""
+    if test_fraction is not None and not 0 < test_fraction < 1:
+        raise BadDataset(f"--test-fraction must be greater than 0 and less than 1, got {test_fraction}.")
+    outside = _test_part(images, models, test_fraction)
     for name, model in models:
-        own = _test_fraction(model)
-        if own < test_fraction:
-            raise BadDataset(
-                f"{name} was trained with --test-fraction {own:g}, so it has seen part of the test images at "
-                f"{test_fraction:g}: evaluate at {own:g} or less, or train it again."
+        if model.provenance is None:
+            continue
+        known = model.provenance.has(images.digests)
+        if (count := int((known & outside).sum())) or images.splits is None:
+            _log.warning(
+                "%s learned from %d of the %d images, %d of them of the test part: these are left out.",
+                *(name, int(known.sum()), len(known), count),
             )
+        outside &= ~known
+    if outside.sum() < 2:
+        raise BadDataset(
+            f"The models learned from the images of {images.origin}, so a score would mean nothing: give images that they "
+            "did not learn from, or train with --test-fraction 0.25 or with a CSV that has a split column."
+        )
+    return outside
+
+
+def _test_part(
+    images: ImageSet, models: Sequence[tuple[str, Model]], test_fraction: float | None
+) -> npt.NDArray[np.bool_]:
+    """Of the source's split, else the share that is asked for; else all, less what models trained on that do not say
+    what they learned from. Raises: BadDataset."""
+    silent = [(name, model) for name, model in models if model.provenance is None]
+    if images.splits is None and silent and test_fraction is None:
+        test_fraction = min(_test_fraction(model) for _, model in silent)
+        if test_fraction == 0:
+            raise BadDataset(
+                f"{silent[0][0]} does not say which images it learned from, and the source has no test split: give a "
+                "CSV with a split column, or say with --test-fraction which share was left out."
+            )
+    if images.splits is None and test_fraction is None:
+        return np.ones(len(images.digests), bool)
+    return images.mask_of("test", test_fraction or 0.0)
 
 
 def check_calibrated(models: Sequence[tuple[str, Model]]) -> None:
     """Raises: BadDataset where no model gives probabilities, so that there is no reliability to draw."""
     if not any(model.calibration for _, model in models):
-        raise BadDataset("--reliability needs a calibrated model: train with a --validation-fraction above 0.")
+        raise BadDataset("--reliability needs a calibrated model: train without --no-validation.")
 
 
 def _test_fraction(model: Model) -> float:

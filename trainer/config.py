@@ -6,11 +6,23 @@ from typing import Any, Literal
 
 from trainer.errors import BadConfig
 
-__all__ = ["UNIT_THRESHOLD", "Initialisation", "Method", "MiniBatch", "Network", "OnePair", "TrainConfig"]
+__all__ = [
+    "TIME_BUDGET_S",
+    "UNIT_THRESHOLD",
+    "Initialisation",
+    "Method",
+    "MiniBatch",
+    "Network",
+    "OnePair",
+    "TrainConfig",
+]
 
 Initialisation = Literal["data-scaled", "paper"]
-Method = Literal["nml-deep", "nml"]
+Method = Literal["nml-deep", "pair-discriminant", "nml"]
 
+
+# For trying other members of the family than the one that the size of the data suggests.
+TIME_BUDGET_S = 120.0
 
 # Beyond the features' own D an embedding saves nothing; this only keeps a slip of the finger out of memory.
 _MAX_D = 4096
@@ -99,7 +111,7 @@ class TrainConfig:
     b: float = 0.1  # NML: the threshold on squared distance, fixed as in the paper's experiments
     # NML: "data-scaled" draws L from U(-s, s), s = 1/D; "paper" from U(-0.5, 0.5), where the kernel is almost linear
     initialisation: Initialisation = "data-scaled"
-    validation_fraction: float = 0.2  # of the images; they are held out of the first fit and measured on
+    validation: bool = True  # whether parts are held out of first fits and measured on; without it: no calibration
     test_fraction: float = 0.0  # of the images of a source without splits; kept out of everything, for `evaluate`
     seed: int = 0
     # for trying other settings than a network's own on the held-out images; 0: it is learned as it is set
@@ -113,14 +125,15 @@ class TrainConfig:
         if not isinstance(self.optimiser, Network):
             m = self.optimiser.m  # similar pairs are asked to be closer than b - m
             _require(m < self.b, "m", m, f"less than b = {self.b}")
-        _require(0 <= self.validation_fraction <= 0.5, "validation_fraction", self.validation_fraction, "in [0, 0.5]")
         _require(0 <= self.test_fraction <= 0.9, "test_fraction", self.test_fraction, "in [0, 0.9]")
         _require(self.seed >= 0, "seed", self.seed, "0 or greater")
         _require(0 <= self.time_budget_s < inf, "time_budget_s", self.time_budget_s, "0 or greater and finite")
 
     @property
     def method(self) -> Method:
-        return "nml-deep" if isinstance(self.optimiser, Network) else "nml"
+        if not isinstance(self.optimiser, Network):
+            return "nml"
+        return "nml-deep" if self.optimiser.steps else "pair-discriminant"
 
     @property
     def threshold(self) -> float:
@@ -130,10 +143,22 @@ class TrainConfig:
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def of_json(cls, written: object) -> "TrainConfig":
+        """From a manifest, which anybody may have written. Raises: BadConfig."""
+        kinds = {"network": Network, "mini-batch": MiniBatch, "one-pair": OnePair}
+        try:
+            fields = dict(written)  # type: ignore[call-overload]
+            optimiser = dict(fields.pop("optimiser"))
+            return cls(optimiser=kinds[optimiser["name"]](**optimiser), **fields)
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadConfig(f"These are no settings that this trainer knows: {written!r:.200}.") from error
+
 
 def _check_steps(settings: Network | MiniBatch | OnePair) -> None:
     rate = settings.learning_rate
-    _require(settings.steps >= 1, "steps", settings.steps, "at least 1")
+    least = 0 if isinstance(settings, Network) else 1
+    _require(settings.steps >= least, "steps", settings.steps, f"at least {least}")
     _require(
         0 < rate <= _MAX_LEARNING_RATE, "learning_rate", rate, f"greater than 0 and at most {_MAX_LEARNING_RATE:g}"
     )

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 from embedding.kernel import shifted_chi2_kernel
 from trainer.errors import BadDataset
 from trainer.membership import Membership
-from trainer.sampling import Labels, PairIndices, are_similar
+from trainer.sampling import Labels, PairIndices, are_similar, draw_pairs, generator
 
 __all__ = [
     "Distance",
@@ -21,6 +21,7 @@ __all__ = [
     "class_weights",
     "mean_precision_at_k",
     "mean_precisions",
+    "measured_pairs",
     "nearest_others",
     "pair_auc",
     "precisions_of_queries",
@@ -29,6 +30,10 @@ __all__ = [
 
 Distance = Literal["l2", "l1", "chi2"]
 Indices = npt.NDArray[np.int64]
+
+# Held-out pairs that are measured; more change the third digit only. Where there are more, half of those drawn are
+# similar: of many classes a plain sample would hold hardly any.
+_MEASURED_PAIRS = 200_000
 
 # Elements of the block of distances that is held at once: 64 MB of float64.
 _BLOCK_ELEMENTS = 8_000_000
@@ -159,3 +164,11 @@ def all_pairs(known: Labels | Membership) -> PairIndices:
     """All n (n - 1) / 2 pairs of images. known: labels (n,) or memberships (n, C)."""
     left, right = np.triu_indices(len(known), k=1)
     return PairIndices(left, right, are_similar(known, left, right))
+
+
+def measured_pairs(known: Labels | Membership, seed: int) -> PairIndices:
+    """The pairs that distances are measured on: all pairs of labelled images, or some of many."""
+    n = len(known)
+    if n * (n - 1) // 2 <= _MEASURED_PAIRS:
+        return all_pairs(known)
+    return draw_pairs(known, _MEASURED_PAIRS, generator(seed, "measured pairs", 0))

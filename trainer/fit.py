@@ -41,20 +41,29 @@ class _Optimiser(Protocol):
     def restore(self, state: dict[str, npt.NDArray[np.float32]]) -> None: ...
 
 
-def fit_metric(data: TrainingData, config: TrainConfig, run: Run | None, phase: str, ranks: Ranks = ALONE) -> Metric:
+def fit_metric(
+    data: TrainingData,
+    config: TrainConfig,
+    run: Run | None,
+    phase: str,
+    ranks: Ranks = ALONE,
+    *,
+    seeds: str | None = None,
+) -> Metric:
     """Learn a metric of d dimensions. The same data, settings and phase give the same one, interrupted or not, on any
     number of cores: a step's arrays are small, and more threads than one would only add their parts in another order.
     Several processes give the same one up to rounding.
 
+    phase: its name in the log and the checkpoints. seeds: what draws are made by beside the seed; None: the phase.
     run: where the log and the checkpoints go; None keeps neither and shows no progress.
     ranks: this process, the first one, and others that are in `fit_along`. They take mini-batches only.
     Raises: RunFolderError (a checkpoint that does not fit), RanksError.
     """
     with one_thread():
         if ranks.count > 1:
-            ranks.agreed((config, phase))
+            ranks.agreed((config, seeds or phase))
             data = ranks.latest(data)
-        return _fit(data, config, run, phase, ranks)
+        return _fit(data, config, run, phase, ranks, seeds or phase)
 
 
 def fit_along(ranks: Ranks) -> None:
@@ -65,18 +74,18 @@ def fit_along(ranks: Ranks) -> None:
     while (task := ranks.heard()) is not None:
         config, phase = task
         with one_thread():
-            _fit(ranks.latest(), config, None, phase, ranks)
+            _fit(ranks.latest(), config, None, phase, ranks, phase)
 
 
-def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str, ranks: Ranks) -> Metric:
+def _fit(data: TrainingData, config: TrainConfig, run: Run | None, phase: str, ranks: Ranks, seeds: str) -> Metric:
     settings = config.optimiser
     optimiser: _Optimiser
     if isinstance(settings, Network):
-        optimiser, report = NetworkAdam(data, config, settings, phase, ranks), _MINI_BATCH_REPORT
+        optimiser, report = NetworkAdam(data, config, settings, seeds, ranks), _MINI_BATCH_REPORT
     elif isinstance(settings, MiniBatch):
-        optimiser, report = MiniBatchAdam(data, config, settings, phase, ranks), _MINI_BATCH_REPORT
+        optimiser, report = MiniBatchAdam(data, config, settings, seeds, ranks), _MINI_BATCH_REPORT
     else:
-        optimiser, report = _OnePairSgd(data, config, settings, phase), _ONE_PAIR_REPORT
+        optimiser, report = _OnePairSgd(data, config, settings, seeds), _ONE_PAIR_REPORT
     begin = _begin_together(optimiser, _resume(optimiser, run, phase) if run else 0, ranks)
     with tqdm(
         total=settings.steps, initial=begin, desc=phase, unit="step", unit_scale=True, disable=run is None

@@ -14,6 +14,7 @@ from trainer.box import Box
 from trainer.dataset import Source, held_out
 from trainer.errors import BadDataset
 from trainer.features import extract
+from trainer.learning_set import LearningSet
 from trainer.membership import SEPARATOR, Membership, label_names
 from trainer.sampling import Labels, PairIndices
 
@@ -68,6 +69,13 @@ class ImageSet:
         several = self.labels is not None and any(SEPARATOR in label for label in self.labels)
         return None if several else self.labels
 
+    def learning_set(self) -> LearningSet:
+        """What a learner takes."""
+        several = self.labels is not None and any(SEPARATOR in label for label in self.labels)
+        labels: list[str | None] = [None] * len(self.digests) if self.labels is None else list(self.labels)
+        pairs = PairIndices.none() if self.pairs is None else self.pairs
+        return LearningSet.of(self.digests, self.features, labels, pairs, separated=several)
+
     def without_contradictions(self) -> "ImageSet":
         """Without images whose content is there under another class too: they would teach that a picture differs from
         itself. Says in the log how many there were.
@@ -82,23 +90,27 @@ class ImageSet:
             return self
         names = ", ".join(min(sorted(found) for found in classes.values() if len(found) > 1))
         _log.warning("%d images are there in more than one class (%s, ...): not learned from.", (~clear).sum(), names)
-        return self._where(clear)
+        return self.where(clear)
 
     def part(self, name: str, test_fraction: float) -> "ImageSet":
         """The "train" or the "test" part: by the source's own split, else a choice by content.
 
         Raises: BadDataset if nothing is left.
         """
-        if self.splits is not None:
-            mask = np.array([split == name for split in self.splits])
-        else:
-            test = held_out(self.digests, self.strata, test_fraction, "test")
-            mask = test if name == "test" else ~test
+        mask = self.mask_of(name, test_fraction)
         if not mask.any():
             raise BadDataset(f"{self.origin} has no usable images in its {name} part.")
-        return self._where(mask)
+        return self.where(mask)
 
-    def _where(self, mask: npt.NDArray[np.bool_]) -> "ImageSet":
+    def mask_of(self, name: str, test_fraction: float) -> npt.NDArray[np.bool_]:
+        """Which images are of that part, (n,)."""
+        if self.splits is not None:
+            return np.array([split == name for split in self.splits])
+        test = held_out(self.digests, self.strata, test_fraction, "test")
+        return test if name == "test" else ~test
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> "ImageSet":
+        """The chosen images. mask: (n,)."""
         return ImageSet(
             self.origin,
             _chosen(self.paths, mask),

@@ -1,7 +1,8 @@
 """Deep NML: learns a network of Hellinger kernel units by AdamW, from classes or from pairs.
 
-The network starts as PCA of its images, and its units learn what to add: few pairs, and wrong ones, then only bend what
-the features say anyway.
+The network starts as the pair discriminant of its images (`trainer.discriminant`), and its units learn what to add: few
+labels, few pairs, and wrong ones, then only bend what all images, those without a label too, and the closed form say
+anyway. After no step at all it is the discriminant.
 """
 
 import numpy as np
@@ -10,9 +11,11 @@ import torch
 from torch.nn.functional import normalize
 
 from embedding.hellinger import HellingerNetwork
+from embedding.metric import row_blocks
 from trainer.config import UNIT_THRESHOLD, Network, TrainConfig
+from trainer.discriminant import discriminant_directions
+from trainer.errors import BadDataset
 from trainer.loss import pair_cross_entropy, supervised_contrastive
-from trainer.pca import principal_components
 from trainer.progress import cosine, means, violation_rates
 from trainer.ranks import ALONE, Ranks
 from trainer.sampling import PairBatches, PairIndices, batches_of, generator
@@ -32,9 +35,6 @@ _Q = 0.7
 # Fewer pairs than this hold the network nearer to its start: down to the least number the decay grows by this power.
 _MANY_PAIRS, _FEWEST_PAIRS, _DECAY_POWER = 10_000, 100, 0.6
 
-# Images that PCA learns from at most.
-_PCA_IMAGES = 10_000
-
 
 class NetworkAdam:
     """A fit under way. Units see the roots of the histograms, standardised; `metric` folds that into its parameters."""
@@ -50,26 +50,11 @@ class NetworkAdam:
         rng = generator(config.seed, phase + " start", 0)
         start = _start(data.histograms.shape[1], settings.hidden_units, config.d, rng)
         self._parameters = {name: ranks.tensor(values).requires_grad_() for name, values in start.items()}
-        # On another machine components may have other signs.
-        self._direct = ranks.tensor(ranks.agreed(self._components(config.d, rng)))  # (D, d)
+        # On another machine directions may have other signs.
+        self._direct = ranks.tensor(ranks.agreed(_directions(data, config, self._deviation)))  # (D, d)
         self._adam = torch.optim.AdamW(
             self._parameters.values(), betas=_ADAM_BETAS, weight_decay=_weight_decay(data, settings), fused=True
         )
-
-    def _components(self, d: int, rng: np.random.Generator) -> npt.NDArray[np.float32]:
-        """Principal components of the standardised roots as columns (D, d), scaled so that embeddings have mean squared
-        length 1. Where there are fewer than d, columns of zeros follow.
-        """
-        n, feature_dim = self._roots.shape
-        some = rng.permutation(n)[:_PCA_IMAGES]
-        standardised = self._standardised(some)
-        columns = np.zeros((feature_dim, d), np.float32)
-        if (standardised == standardised[0]).all():
-            return columns
-        components, _ = principal_components(standardised, min(d, *standardised.shape))
-        columns[:, : len(components)] = components.T
-        length = np.sqrt(np.square(standardised @ columns).sum(1).mean())
-        return columns / np.float32(length)
 
     def _standardised(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """What the network sees of these images: (r, D)."""
@@ -146,6 +131,44 @@ class NetworkAdam:
             with torch.no_grad():
                 parameter.copy_(torch.from_numpy(state[name]))
             self._adam.state[parameter] = {moment: self._ranks.tensor(state[f"{name}.{moment}"]) for moment in _MOMENTS}
+
+
+def _directions(data: TrainingData, config: TrainConfig, deviation: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Columns (D, d) of the discriminant for standardised roots, scaled so that embeddings have mean squared length 1.
+
+    deviation: (D,), what the roots are divided by. Zeros where all images are the same, or beyond D columns.
+    """
+    key = config.d, config.seed
+    if key not in data.starts:
+        data.starts[key] = _discriminant_columns(data, config, deviation)
+    return data.starts[key]
+
+
+def _discriminant_columns(
+    data: TrainingData, config: TrainConfig, deviation: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    feature_dim = data.histograms.shape[1]
+    columns = np.zeros((feature_dim, config.d), np.float32)
+    try:
+        found, mean = discriminant_directions(
+            data.histograms, data.single_labels, data.given_pairs, min(config.d, feature_dim), config.seed
+        )
+    except BadDataset:  # nothing to tell apart: the units may find what to do with the pairs all the same
+        return columns
+    lengths = _squared_lengths(data.histograms, found, mean)
+    columns[:, : found.shape[1]] = found * deviation[:, None] / np.sqrt(lengths)
+    return columns
+
+
+def _squared_lengths(
+    histograms: npt.NDArray[np.float32], directions: npt.NDArray[np.float64], mean: npt.NDArray[np.float64]
+) -> float:
+    """Mean squared length of the projections of the centred roots."""
+    total = 0.0
+    for rows in row_blocks(len(histograms)):
+        projected = np.sqrt(histograms[rows]) @ directions - mean @ directions
+        total += float(np.square(projected).sum())
+    return total / len(histograms)
 
 
 def _weight_decay(data: TrainingData, settings: Network) -> float:

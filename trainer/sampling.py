@@ -38,6 +38,11 @@ class PairIndices:
     right: Indices  # (P,)
     similar: npt.NDArray[np.bool_]  # (P,)
 
+    @classmethod
+    def none(cls) -> "PairIndices":
+        empty = np.empty(0, np.int64)
+        return cls(empty, empty, np.empty(0, bool))
+
     def __len__(self) -> int:
         return len(self.left)
 

@@ -19,7 +19,7 @@ __all__ = ["FORMAT", "router"]
 
 router = APIRouter(prefix="/v1", tags=["training"], route_class=GuardedRoute)
 
-FORMAT = 1
+FORMAT = 2
 
 
 @router.get(
@@ -35,7 +35,7 @@ FORMAT = 1
             "pairs": 1,
             "last_pair": 7,
         },
-        {"id": "cup-1", "category": "cups", "features": "AAAAPAA4"},
+        {"id": "cup-1", "sha256": examples.IMAGE["sha256"], "category": "cups", "features": "AAAAPAA4"},
         examples.VERDICT | {"seq": 7},
     ),
     **needs("admin"),
@@ -43,12 +43,12 @@ FORMAT = 1
 def get_training_set(collection: CollectionDep) -> StreamingResponse:
     """Everything that a metric can be learned from, one JSON object a line.
 
-    The first line says what follows: `format` (1), `backbone` (where the features come from, as in a model file),
+    The first line says what follows: `format` (2), `backbone` (where the features come from, as in a model file),
     `feature_dim` (D), the numbers of `images`, `queries` and `pairs`, and `last_pair`, the number of the newest verdict
-    in it (0: none). Then comes a line for each image, with `id`, `category` (or null) and `features`; then one for each
-    uploaded query that a verdict names, with `id` and `features`; then one for each pair with a verdict that counts,
-    with `left`, `right`, `similar` and `seq`, the number of the newest verdict about it: numbers grow. `features` are D
-    float16 numbers, little endian, in base64.
+    in it (0: none). Then comes a line for each image, with `id`, `sha256` (of the file's bytes, in hex), `category`
+    (or null) and `features`; then one for each uploaded query that a verdict names, with `id` and `features`; then one
+    for each pair with a verdict that counts, with `left`, `right`, `similar` and `seq`, the number of the newest
+    verdict about it: numbers grow. `features` are D float16 numbers, little endian, in base64.
 
     It is the state of the instant at which it is asked for: what is added meanwhile is left out, and so is what is
     deleted before its line is read, so there may be fewer lines than the first one says. Both ids of a pair have a
@@ -72,7 +72,7 @@ def _lines(found: TrainingSet) -> Iterator[str]:
         }
     )
     for image in found.images:
-        yield _line({"id": image.id, "category": image.category, "features": _features(image)})
+        yield _line({"id": image.id, "sha256": image.sha256, "category": image.category, "features": _features(image)})
     for query in found.queries:
         yield _line({"id": query.id, "features": _features(query)})
     for pair in found.pairs:

@@ -27,6 +27,7 @@ class Learnable:
     id: str
     category: str | None
     features: FeatureMatrix  # (D,)
+    sha256: str | None = None  # of the picture's bytes; None: it is not kept
 
     @property
     def feature_bytes(self) -> bytes:
@@ -86,4 +87,4 @@ def _images(collection: Collection, last: int) -> Iterator[Learnable]:
             if seq > last:
                 return
             if image := there.get(seq):
-                yield Learnable(image.id, image.category, features)
+                yield Learnable(image.id, image.category, features, image.sha256)

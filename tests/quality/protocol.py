@@ -15,7 +15,7 @@ NML = ("--method", "nml")
 # What the choice ends with on these sets; it is made once, on the smallest.
 DEEP = ("--method", "nml-deep")
 # The paper's SGD makes 10^6 steps; without held-out images it makes them once.
-PAPER = ("--paper", "--validation-fraction", "0")
+PAPER = ("--paper", "--no-validation")
 
 _GREATEST_CALIBRATION_ERROR = 0.05
 

@@ -10,7 +10,7 @@ begun.
 import json
 import signal
 import sys
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -18,28 +18,30 @@ import numpy.typing as npt
 from safetensors.numpy import save_file
 
 from embedding.metric import Metric
+from tests.trainer.learning_sets import loud_set
 from tests.trainer.loud_and_quiet import loud_and_quiet
 from trainer.choice import choose
 from trainer.config import MiniBatch, Network, TrainConfig
 from trainer.errors import RanksError
 from trainer.fit import fit_along, fit_metric
+from trainer.folds import folds
 from trainer.launch import Launch
+from trainer.learning_set import LearningSet
 from trainer.membership import Membership
 from trainer.ranks import Ranks, joined
 from trainer.run import Run
 from trainer.sampling import draw_pairs
 from trainer.training_data import TrainingData
 
-__all__ = ["CASES", "CHOICE", "RESUMED", "arrays", "held_out_data"]
+__all__ = ["CASES", "CHOICE", "RESUMED", "arrays", "choice_data"]
 
 # A batch of classes has 21 rows, so that shares differ by one.
 NETWORK = TrainConfig(d=3, optimiser=Network(steps=20, hidden_units=16, learning_rate=0.01, images_per_class=7))
 MINI_BATCH = TrainConfig(d=3, optimiser=MiniBatch(steps=20, images_per_class=7))
 
-# The start itself, and others that differ from it.
 CHOICE = TrainConfig(
     d=3,
-    optimiser=Network(steps=1, hidden_units=16, learning_rate=1e-6, images_per_class=8),
+    optimiser=Network(steps=20, hidden_units=16, learning_rate=0.01, images_per_class=8),
     time_budget_s=1e6,
 )
 
@@ -68,8 +70,8 @@ CASES: dict[str, tuple[TrainingData, TrainConfig]] = {
 RESUMED = "network, labels"
 
 
-def held_out_data() -> TrainingData:
-    return TrainingData(*loud_and_quiet(1))
+def choice_data() -> LearningSet:
+    return loud_set(n=150)
 
 
 def arrays(metric: Metric) -> dict[str, npt.NDArray[np.float32]]:
@@ -82,8 +84,9 @@ def _lead(ranks: Ranks, folder: Path) -> None:
     data, config = CASES[RESUMED]
     resumed = fit_metric(data, config, Run(folder / "run"), "final", ranks)
     save_file(arrays(resumed), folder / "resumed.safetensors")
-    choice = choose(data, held_out_data(), CHOICE, Run(folder / "choice"), ranks)
-    (folder / "choice.json").write_text(json.dumps(asdict(choice)))
+    judged = choice_data()
+    choice = choose(judged, folds(judged), CHOICE, Run(folder / "choice"), ranks)
+    (folder / "choice.json").write_text(json.dumps({"name": choice.name, "compared": choice.compared}))
     ranks.agreed(None)  # dismisses the others from `fit_along`
     fit_metric(data, config, None, "final", ranks)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,11 @@ def test_the_run_folder_explains_itself(trained: Path, collection: Path) -> None
     assert dataset["images"] == 112
     assert len(dataset["classes"]) == 16
     validation = json.loads((trained / "validation.json").read_text())
-    assert 0.5 < validation["pair_auc"] <= 1
+    assert 0 < validation["mprec_at_10"] <= 1
     assert {json.loads(line)["phase"] for line in (trained / "metrics.jsonl").read_text().splitlines()} == {
-        "validation",
+        "validation 0, default",
+        "validation 1, default",
+        "validation 2, default",
         "final",
     }
 
@@ -111,10 +114,13 @@ def test_evaluate_prints_the_table(trained: Path, collection: Path, cache: Path,
     assert diagram.read_bytes().startswith(b"\x89PNG")
 
 
-def test_evaluating_beyond_what_a_model_left_out_is_refused(collection: Path, trained: Path, cache: Path) -> None:
+def test_what_a_model_learned_from_is_left_out_and_told(collection: Path, trained: Path, cache: Path) -> None:
     model = trained / "model.safetensors"
-    said = refused(cache, "evaluate", collection, "--model", model, "--test-fraction", "0.5")
-    assert "model.safetensors was trained with --test-fraction 0.3" in said
+    out, err = run(cache, "evaluate", collection, "--model", model, "--test-fraction", "0.5")
+    assert (
+        "model.safetensors learned from 112 of the 160 images, 32 of them of the test part: these are left out" in err
+    )
+    assert out.splitlines()[3].split()[0] == "nml-deep"
 
 
 def test_resuming_a_finished_run_changes_nothing(collection: Path, trained: Path, cache: Path) -> None:
@@ -145,9 +151,17 @@ def test_resume_notices_other_labels(collection: Path, cache: Path, tmp_path: Pa
     assert "was started with sha256" in refused(cache, "train", source, "--out", tmp_path / "run", "--resume", *QUICK)
 
 
-def test_evaluating_on_what_was_learned_is_refused(collection: Path, trained: Path, cache: Path) -> None:
-    said = refused(cache, "evaluate", collection, "--model", trained / "model.safetensors", "--test-fraction", "0")
-    assert "a score would mean nothing" in said
+def test_evaluating_on_what_was_learned_is_refused(
+    collection: Path, trained: Path, cache: Path, tmp_path: Path
+) -> None:
+    model = trained / "model.safetensors"
+    known = tmp_path / "known.csv"
+    learned = load_model(model).provenance
+    assert learned is not None
+    paths = [path for path in sorted(collection.rglob("*.jpg")) if learned.has([sha256(path.read_bytes()).digest()])[0]]
+    known.write_text("path,label\n" + "".join(f"{path},{path.parent.name}\n" for path in paths))
+    assert len(paths) == 112
+    assert "a score would mean nothing" in refused(cache, "evaluate", known, "--model", model)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +178,7 @@ def test_kill_and_resume_equals_uninterrupted(
     learner = {"nml-deep": "network", "nml": "mini-batch", "--paper": "one-pair"}[method[-1]]
     assert json.loads((tmp_path / "whole" / "config.json").read_text())["optimiser"]["name"] == learner
     cut = tmp_path / "cut"
-    for phase in ("validation", "final"):
+    for phase in ("validation 1, default", "final"):
         process = start(cache, "train", collection, "--out", cut, "--resume", *settings)
         wait_for(cut / "metrics.jsonl", f'"phase": "{phase}"')
         os.kill(process.pid, signal.SIGKILL)
@@ -192,7 +206,7 @@ def test_pairs_train_too(collection: Path, cache: Path, tmp_path: Path) -> None:
     ]
     (tmp_path / "pairs.csv").write_text("left,right,similar\n" + "\n".join(rows) + "\n")
     out = called(cache, "train", tmp_path / "pairs.csv", "--root", collection, "--out", tmp_path / "run", *QUICK)
-    assert "validation pair_auc" in out
+    assert "validation mprec_at_10" in out or "validation pair_auc" in out
     assert load_model(tmp_path / "run" / "model.safetensors").training["pairs"] > 100
 
 
@@ -262,7 +276,7 @@ def test_one_picture_in_two_classes_is_noted_and_left_out(
     [
         (("--K", "1000"), "K = 1000 needs more than 1000 test images, there are 48"),
         (("--K", "0"), "--K must be at least 1, got 0"),
-        (("--test-fraction", "nan"), "--test-fraction must be at least 0 and less than 1, got nan"),
+        (("--test-fraction", "nan"), "--test-fraction must be greater than 0 and less than 1, got nan"),
         (("--json", "/nonexistent/table.json"), "--json /nonexistent/table.json cannot be written"),
         (("--reliability", "/nonexistent/it.png"), "--reliability /nonexistent/it.png cannot be written"),
     ],

@@ -10,7 +10,6 @@ from trainer.errors import BadConfig
         ("d", 0),
         ("b", 0.0),
         ("initialisation", "zeros"),
-        ("validation_fraction", 0.6),
         ("test_fraction", 1),
         ("seed", -1),
     ],
@@ -27,7 +26,7 @@ def test_a_margin_that_no_similar_pair_can_keep_is_refused() -> None:
 
 @pytest.mark.parametrize("kind", [MiniBatch, OnePair])
 @pytest.mark.parametrize(
-    ("field", "value"), [("steps", 0), ("learning_rate", 0.0), ("learning_rate", float("inf")), ("m", -0.1)]
+    ("field", "value"), [("steps", -1), ("learning_rate", 0.0), ("learning_rate", float("inf")), ("m", -0.1)]
 )
 def test_optimisers_check_their_values(kind: type, field: str, value: object) -> None:
     with pytest.raises(BadConfig, match=f"{field} must be"):
@@ -37,7 +36,7 @@ def test_optimisers_check_their_values(kind: type, field: str, value: object) ->
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("steps", 0),
+        ("steps", -1),
         ("hidden_units", 0),
         ("hidden_units", 10**6),
         ("learning_rate", float("nan")),

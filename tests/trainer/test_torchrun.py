@@ -5,7 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from embedding.backbone import Backbone
 from embedding.model_file import load_model
 from tests.conftest import ROOT
-from tests.trainer.learning_together import CASES, CHOICE, RESUMED, arrays, held_out_data
+from tests.trainer.learning_together import CASES, CHOICE, RESUMED, arrays, choice_data
 from tests.trainer.updates import pictures
 from trainer.choice import choose
 from trainer.cli import app
@@ -25,6 +25,7 @@ from trainer.config import Network, TrainConfig
 from trainer.dataset import read_source
 from trainer.errors import BadConfig, BadDataset, RanksError
 from trainer.fit import fit_metric
+from trainer.folds import folds
 from trainer.launch import Launch
 from trainer.network import NetworkAdam
 from trainer.ranks import Ranks
@@ -80,7 +81,7 @@ def test_two_processes_give_the_model_of_one(source: Path, cache: Path, backbone
     for name, expected in arrays(one.metric).items():
         apart = np.linalg.norm(arrays(two.metric)[name] - expected)
         assert apart <= 0.01 * np.linalg.norm(expected), name
-    scores = compare(read, [("one", one), ("two", two)], backbone, [10], 0.0, cache)[-2:]
+    scores = compare(read, [("one", one), ("two", two)], backbone, [10], None, cache)[-2:]
     in_percent = [score.mprec_at_k[10] for score in scores]
     assert in_percent[1] == pytest.approx(in_percent[0], abs=1)
 
@@ -105,9 +106,8 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> Together:
     for name in ("run", "choice"):
         (folder / name).mkdir()
     Run(folder / "run").save_checkpoint(Checkpoint("final", 11, network.state()))
-    scores = [0.0] * len(held_out_data().histograms)
-    tried = {name: {"figures": {}, "scores": scores, "seconds": 1.0} for name in ("default", "one layer")}
-    Run(folder / "choice").write_json("tried.json", tried)
+    judged = choice_data()
+    choose(judged, folds(judged), replace(CHOICE, time_budget_s=1e-9), Run(folder / "choice"))  # the first member
     begun = tmp_path_factory.mktemp("begun") / "choice"
     shutil.copytree(folder / "choice", begun)
     done = torchrun("tests.trainer.learning_together", folder)
@@ -126,9 +126,10 @@ def test_they_share_every_step(together: Together, name: str) -> None:
 
 def test_the_first_one_chooses(together: Together) -> None:
     choice = json.loads((together.folder / "choice.json").read_text())
-    expected = asdict(choose(CASES[RESUMED][0], held_out_data(), CHOICE, Run(together.begun)))
-    assert choice["name"] == expected["name"]
-    for one, other in zip(choice["compared"], expected["compared"], strict=True):
+    judged = choice_data()
+    expected = choose(judged, folds(judged), CHOICE, Run(together.begun))
+    assert choice["name"] == expected.name
+    for one, other in zip(choice["compared"], expected.compared, strict=True):
         assert one["name"] == other["name"]
         assert one["score"] == pytest.approx(other["score"], abs=0.01)
 

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -60,6 +61,7 @@ def test_all_that_is_there(client: Samekind, backbone: Backbone) -> None:
 
 def test_features_are_those_of_the_pictures(client: Samekind, backbone: Backbone) -> None:
     data = pull(client)
+    assert data.digests[data.ids.index("i4")] == sha256(noise(4)).digest()
     (alone,) = backbone.features([Image.open(io.BytesIO(noise(4))).convert("RGB")])
     assert np.allclose(data.features[data.ids.index("i4")].astype(np.float32), alone, atol=0.02)
 
@@ -90,7 +92,7 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
     features = "AAAAPAA4"  # 0, 1, 0.5
     identity = backbone.identity.to_json() | {"feature_dim": 3}
     header = {
-        "format": 1,
+        "format": 2,
         "backbone": identity,
         "feature_dim": 3,
         "images": 1,
@@ -100,7 +102,7 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
     }
     lines = [
         header,
-        {"id": "i", "category": "cups", "features": features},
+        {"id": "i", "sha256": "ab" * 32, "category": "cups", "features": features},
         {"id": "q", "features": features},
         {"left": "q", "right": "i", "similar": True, "seq": 7},
         {"left": "later", "right": "i", "similar": True, "seq": 8},  # named after it was asked what verdicts name
@@ -118,11 +120,11 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"format": 2}, "format 1"), ({"backbone": {"name": "x"}}, "backbone"), ({"feature_dim": 4}, "3 features")],
+    [({"format": 3}, "format 2"), ({"backbone": {"name": "x"}}, "backbone"), ({"feature_dim": 4}, "3 features")],
 )
 def test_a_stream_that_is_not_understood(backbone: Backbone, change: dict[str, object], said: str) -> None:
-    header = {"format": 1, "backbone": backbone.identity.to_json(), "feature_dim": 3, "images": 1, "queries": 0}
-    lines = [header | {"pairs": 0} | change, {"id": "i", "category": None, "features": "AAAAPAA4"}]
+    header = {"format": 2, "backbone": backbone.identity.to_json(), "feature_dim": 3, "images": 1, "queries": 0}
+    lines = [header | {"pairs": 0} | change, {"id": "i", "sha256": "ab" * 32, "category": None, "features": "AAAAPAA4"}]
     with (
         canned(Answer(body=b"".join(json.dumps(line).encode() + b"\n" for line in lines))) as server,
         Samekind(server.url) as client,

@@ -24,12 +24,13 @@ from trainer.cli import app as trainer_app
 from trainer.errors import BadConfig, RunFolderError, ServiceTrouble, TrainerError
 from trainer.run import Run
 from trainer.update.collection import CollectionData, pull
-from trainer.update.flow import update
+from trainer.update.flow import NOTHING_TO_LEARN, update
+from trainer.update.reporter import TextReporter
 from trainer.update.settings import UpdateSettings
 
 PER_KIND = 12
 TIMEOUT_S = 300  # for what takes seconds, on a machine whose cores are busy
-SETTINGS = UpdateSettings(d=8, held_out=0.4)  # of few pairs enough to tell
+SETTINGS = UpdateSettings(d=8, time_budget_s=0)
 
 Chosen = list[tuple[str, Path]]
 
@@ -101,7 +102,7 @@ def test_what_is_wrong_is_said_in_one_line(service: Service, tmp_path: Path) -> 
         called(service)
     with pytest.raises(BadConfig, match="no key here"):
         called(service, "--key-file", str(tmp_path / "no key here"))
-    with pytest.raises(BadConfig, match="mode must be one of auto, warm, full"):
+    with pytest.raises(BadConfig, match="mode must be one of auto, full"):
         called(service, "--mode", "half")
     with pytest.raises(BadConfig, match="no address"):
         called(replace(service, url="nowhere"))
@@ -111,8 +112,8 @@ def test_too_little_to_learn_from_changes_nothing(service: Service, chosen: Chos
     former = service.client.stats().model
     service.client.give_feedback([(chosen[0][1].stem, chosen[1][1].stem, True)])
     said: list[str] = []
-    assert update(service.client, SETTINGS, Run(tmp_path), said.append) == "nothing to do"
-    assert "nothing to do yet" in said[0]
+    assert update(service.client, SETTINGS, Run(tmp_path), TextReporter(said.append)).state == "nothing to do"
+    assert said == [NOTHING_TO_LEARN]
     assert service.client.stats().model == former
 
 
@@ -126,7 +127,9 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     blind = np.zeros((1, data.features.shape[1]), np.float32)
     blind[0, 0] = 1
     former = active_metric(service, LinearMetric(blind, np.zeros(1, np.float32)), data)
-    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), print) == "activated"
+    assert (
+        update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), TextReporter(print)).state == "activated"
+    )
     version = service.client.stats().model
     assert version is not None
     found = next(model for model in service.client.models() if model.active)
@@ -141,9 +144,9 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     assert json.loads((tmp_path / "comparison.json").read_text())["verdict"] == "better"
     assert service.client.stats().new_pairs == 0
     said: list[str] = []
-    for settings in (SETTINGS, replace(SETTINGS, mode="warm")):
-        assert update(service.client, settings, Run(tmp_path / "again"), said.append) == "nothing to do"
-    assert all("Nothing is new" in each for each in said)
+    again = update(service.client, SETTINGS, Run(tmp_path / "again"), TextReporter(said.append))
+    assert (again.state, again.marks["last_pair"]) == ("nothing to do", data.last_pair)
+    assert "Nothing is new" in said[0]
 
 
 def test_worse_than_an_oracle_is_kept_and_activated_by_force(service: Service, chosen: Chosen, tmp_path: Path) -> None:
@@ -155,13 +158,16 @@ def test_worse_than_an_oracle_is_kept_and_activated_by_force(service: Service, c
     weights = np.linalg.lstsq(l2_normalised(data.features[known].astype(np.float32)), target, rcond=None)[0].T
     former = active_metric(service, LinearMetric(weights.astype(np.float32), np.zeros(4, np.float32)), data)
     (tmp_path / "key").write_text(service.key)
-    assert called(service, "--mode", "full", "--d", "1", "--held-out", "0.4", "--key-file", str(tmp_path / "key")) == 3
+    assert called(service, "--mode", "full", "--d", "1", "--time-budget", "0", "--key-file", str(tmp_path / "key")) == 3
     assert service.client.stats().model == former
     worst = service.client.models()[0]
     assert worst.comparison is not None
     assert (worst.comparison.verdict, worst.active) == ("worse", False)
     again = Run(tmp_path / "run")
-    assert update(service.client, replace(SETTINGS, d=1, mode="full"), again, print, force=True) == "activated"
+    assert (
+        update(service.client, replace(SETTINGS, d=1, mode="full"), again, TextReporter(print), force=True).state
+        == "activated"
+    )
     assert service.client.stats().model == worst.version
 
 
@@ -189,4 +195,7 @@ def test_killed_at_any_instant_it_leaves_the_service_as_it_was(service: Service,
 
 
 def test_the_next_update_is_clean(service: Service, tmp_path: Path) -> None:
-    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), print) in {"activated", "kept"}
+    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), TextReporter(print)).state in {
+        "activated",
+        "kept",
+    }

@@ -1,6 +1,7 @@
 """Collections for the tests of updates: made in code, and real pictures in a real service."""
 
 import csv
+import hashlib
 import io
 from collections.abc import Sequence
 from itertools import combinations
@@ -36,6 +37,7 @@ def made_of(
         seqs=np.arange(1, len(pairs) + 1),
         last_pair=len(pairs),
         backbone=BACKBONE,
+        digests=[hashlib.sha256(f"i{number}".encode()).digest() for number in range(len(features))],
     )
 
 

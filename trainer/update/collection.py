@@ -1,7 +1,8 @@
 """What a service has to learn from, pulled over its HTTP API into arrays."""
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,17 @@ from app.client import (
     TrainingRecord,
 )
 from embedding.backbone_identity import BackboneIdentity
+from embedding.provenance import Provenance
 from trainer.errors import BadDataset, ServiceTrouble
-from trainer.sampling import Labels, PairIndices
+from trainer.learning_set import LearningSet
+from trainer.sampling import PairIndices
 from trainer.update.hashing import place_of
 
 __all__ = ["MAX_IMAGES", "CollectionData", "Mask", "pull"]
 
 MAX_IMAGES = 200_000  # 512 MB of features at D = 1280
 
-_FORMAT = 1  # of the stream
+_FORMAT = 2  # of the stream
 _BY_CHANCE = 3000  # rows that a sample may have above its mean; what is not written to takes no memory
 
 Features = npt.NDArray[np.float16]
@@ -45,6 +48,13 @@ class CollectionData:
     seqs: npt.NDArray[np.int64]  # (P,), of the newest verdict about each pair; greater is later
     last_pair: int  # seq of the newest verdict that was seen; 0: none
     backbone: BackboneIdentity
+    digests: list[bytes]  # sha256 of each picture's bytes; of an uploaded query, which is not kept, of its features
+    marks: dict[str, int] = field(default_factory=dict)  # other counters of the header: how far categories were read
+
+    @property
+    def all_marks(self) -> dict[str, int]:
+        """How far the collection was read, as it goes into manifests."""
+        return {"last_pair": self.last_pair} | self.marks
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -54,31 +64,29 @@ class CollectionData:
         """Which images have one, (n,)."""
         return np.array([category is not None for category in self.categories], bool)
 
-    @property
-    def labels(self) -> Labels:
-        """Of each image the number of its category, in alphabetical order; -1: it has none. (n,)"""
-        names = {name: i for i, name in enumerate(sorted({name for name in self.categories if name is not None}))}
-        return np.array([-1 if name is None else names[name] for name in self.categories], np.int64)
-
     def within(self, mask: Mask) -> "CollectionData":
         """The part of the chosen images; pairs with an end outside are left out. mask: (n,)."""
-        kept = np.flatnonzero(mask)
+        rows = np.flatnonzero(mask)
         return replace(
             self,
-            ids=[self.ids[i] for i in kept],
-            features=self.features if mask.all() else self.features[kept],
-            categories=[self.categories[i] for i in kept],
+            ids=[self.ids[i] for i in rows],
+            features=self.features if mask.all() else self.features[rows],
+            categories=[self.categories[i] for i in rows],
             pairs=self.pairs.within(mask),
             seqs=self.seqs[mask[self.pairs.left] & mask[self.pairs.right]],
+            digests=[self.digests[i] for i in rows],
         )
 
-    def with_pairs(self, mask: Mask) -> "CollectionData":
-        """All images with the chosen pairs. mask: (P,)."""
-        return replace(self, pairs=self.pairs.take(np.flatnonzero(mask)), seqs=self.seqs[mask])
+    def learning_set(self) -> LearningSet:
+        """What a learner takes."""
+        return LearningSet.of(self.digests, self.features, self.categories, self.pairs)
 
-    def judged_by(self, pairs: PairIndices) -> "CollectionData":
-        """All images with other pairs, which nobody gave: their seqs are 0."""
-        return replace(self, pairs=pairs, seqs=np.zeros(len(pairs), np.int64))
+    def known_to(self, provenance: Provenance | None, last_pair: int) -> LearningSet:
+        """What a model knew of these images when it was made: the labels that its file names, and the verdicts up to
+        last_pair. One whose file says nothing is given all there is: it is not known that it knew less."""
+        labels = self.categories if provenance is None else provenance.labels_of(self.digests)
+        pairs = self.pairs if provenance is None else self.pairs.take(np.flatnonzero(self.seqs <= last_pair))
+        return LearningSet.of(self.digests, self.features, labels, pairs)
 
 
 def pull(client: Samekind, max_images: int = MAX_IMAGES) -> CollectionData:
@@ -122,21 +130,23 @@ class _Reading:
         self._rows = _Rows(drawn + len(named) + header.queries, header.feature_dim)
         self._position: dict[str, int] = {}
         self._categories: list[str | None] = []
+        self._digests: list[bytes] = []
         self._pairs: list[tuple[int, int, bool, int]] = []  # left, right, similar, seq
         self._first_left_out = header.last_pair + 1
 
     def take(self, record: TrainingRecord) -> None:
         if isinstance(record, TrainingImage):
             if self._share >= 1 or record.id in self._named or place_of(record.id, "sample") < self._share:
-                self._keep(record.id, record.category, record.features)
+                self._keep(record.id, record.category, record.features, _digest_of(record))
         elif isinstance(record, TrainingQuery):
-            self._keep(record.id, None, record.features)
+            self._keep(record.id, None, record.features, hashlib.sha256(record.features).digest())
         elif isinstance(record, TrainingPair):
             self._judge(record)
 
-    def _keep(self, image_id: str, category: str | None, features: bytes) -> None:
+    def _keep(self, image_id: str, category: str | None, features: bytes, digest: bytes) -> None:
         self._position[image_id] = self._rows.append(np.frombuffer(features, "<f2"))
         self._categories.append(category)
+        self._digests.append(digest)
 
     def _judge(self, pair: TrainingPair) -> None:
         left, right = self._position.get(pair.left), self._position.get(pair.right)
@@ -155,6 +165,8 @@ class _Reading:
             seqs=pairs[:, 3],
             last_pair=max(self._first_left_out - 1, 0),  # so that those left out count as new the next time
             backbone=self._backbone,
+            digests=self._digests,
+            marks={name: getattr(self._header, name) for name in ("last_category", "last_undo")},
         )
 
 
@@ -178,6 +190,14 @@ class _Rows:
     @property
     def values(self) -> Features:
         return self._array[: self._count]
+
+
+def _digest_of(image: TrainingImage) -> bytes:
+    """Raises: ServiceTrouble."""
+    try:
+        return bytes.fromhex(image.sha256)
+    except ValueError as error:
+        raise ServiceTrouble(f"The image {image.id} has the sha256 {image.sha256!r}, which is none.") from error
 
 
 def _identity(fields: dict[str, Any]) -> BackboneIdentity:

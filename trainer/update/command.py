@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trainer.config import TIME_BUDGET_S
 from trainer.errors import BadConfig, RunFolderError, ServiceTrouble
 from trainer.options import Threads
+from trainer.update.reporter import TextReporter
 from trainer.update.signals import ending_at_signals
 
 if TYPE_CHECKING:
     from app.client import Samekind
-    from trainer.update.flow import Outcome
+    from trainer.update.outcome import Outcome
     from trainer.update.settings import UpdateSettings
 
 __all__ = ["KEY_VARIABLE", "update"]
@@ -31,15 +33,13 @@ def update(
     key_file: Annotated[
         Path | None, typer.Option(help=f"File that holds an admin's key; without it {KEY_VARIABLE} is read.")
     ] = None,
-    mode: Annotated[
-        str, typer.Option(help="warm: go on from the active model; full: begin anew; auto: what suits.")
-    ] = "auto",
+    mode: Annotated[str, typer.Option(help="auto: learn if something is new; full: learn again in any case.")] = "auto",
+    time_budget: Annotated[
+        float, typer.Option(help="Seconds for trying other bends than the size of the data suggests.")
+    ] = TIME_BUDGET_S,
     d: Annotated[
         int | None, typer.Option("--d", help="Embedding dimensions [default: those of the active model, else 16].")
     ] = None,
-    held_out: Annotated[
-        float, typer.Option(help="Largest share of labelled images to measure on; of pairs half as much.")
-    ] = 0.2,
     max_images: Annotated[
         int, typer.Option(help="Of a larger collection, learn from a sample of so many and what verdicts name.")
     ] = 200_000,
@@ -59,7 +59,7 @@ def update(
     """
     from trainer.update.settings import UpdateSettings
 
-    settings = UpdateSettings(d, mode, held_out, seed, max_images)  # type: ignore[arg-type] # it checks the mode itself
+    settings = UpdateSettings(d, mode, seed, max_images, time_budget)  # type: ignore[arg-type] # it checks the mode itself
     with ending_at_signals() if watch else nullcontext(), _service(server, _key(key_file)) as client:
         from embedding.process import keep_freed_memory, use_threads
 
@@ -67,7 +67,7 @@ def update(
         use_threads(threads)
         if watch:
             _watch(client, partial(_update, client, settings, force=force), out, every_pairs, poll)
-        elif _update(client, settings, out, force=force) == "kept":
+        elif _update(client, settings, out, force=force).state == "kept":
             raise typer.Exit(KEPT)
 
 
@@ -93,7 +93,7 @@ def _update(client: "Samekind", settings: "UpdateSettings", out: Path | None, *,
             run = Run(folder)
             run.check_is_new()
             run.check_may_begin(settings, resume=False)
-            return run_update(client, settings, run, _say, force=force)
+            return run_update(client, settings, run, TextReporter(_say), force=force)
     except OSError as error:
         raise RunFolderError(f"The run folder cannot be written: {error}.") from error
 

@@ -3,8 +3,9 @@
 import numpy as np
 
 from embedding.metric import Metric
+from trainer.evaluation import squared_distances
+from trainer.sampling import PairIndices
 from trainer.update.collection import CollectionData
-from trainer.update.outside import distances_of
 
 __all__ = ["even_distance"]
 
@@ -19,7 +20,9 @@ def even_distance(metric: Metric, data: CollectionData) -> float | None:
     similar = data.pairs.similar
     if min(similar.sum(), (~similar).sum()) < _LEAST:
         return None
-    distances = distances_of(metric, data)
+    rows, ends = np.unique(np.stack([data.pairs.left, data.pairs.right]), return_inverse=True)
+    left, right = ends.reshape(2, -1)
+    distances = squared_distances(metric.embed(data.features[rows]), PairIndices(left, right, similar))
     order = np.argsort(distances, kind="stable")
     right = np.cumsum(np.where(similar[order], 1, -1))  # (P,): similar ones within, less dissimilar ones
     found = float(distances[order][np.argmax(right)])

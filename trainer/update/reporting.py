@@ -7,10 +7,12 @@ from typing import Any
 from app.client import Samekind, SamekindError
 from embedding.durable import write_whole
 from embedding.model_file import Model
+from trainer.learner import Learned
+from trainer.learning_set import LearningSet
 from trainer.run import Run
+from trainer.scores import score
+from trainer.update.collection import CollectionData
 from trainer.update.gate import Comparison
-from trainer.update.held_out import HeldOut
-from trainer.update.outside import OutsidePairs
 from trainer.update.report import render_report
 from trainer.update.report_input import Gallery, HeldOutPairs, ModelFacts, ReportInput, Version
 
@@ -26,27 +28,29 @@ class Reported:
     former: Model | None
     model: Model
     comparison: Comparison
-    held: HeldOut
-    unused: OutsidePairs | None  # pairs that the new model's calibration was not fitted to either
+    data: LearningSet
+    learned: Learned
 
 
-def bring_report(client: Samekind, about: Reported, run: Run, say: Callable[[str], None]) -> None:
+def bring_report(
+    client: Samekind, about: Reported, collection: CollectionData, run: Run, say: Callable[[str], None]
+) -> None:
     """Write it into the run folder and upload it."""
     try:
-        page = render_report(_input(client, about)).encode()
+        page = render_report(_input(client, about, collection)).encode()
         write_whole(run.folder / "report.html", page)
         client.put_report(about.model.version, page)
     except Exception as error:  # whatever is wrong with a report, the model is not worse for it
         say(f"there is no report of model {about.model.version}: {type(error).__name__} {error}")
 
 
-def _input(client: Samekind, about: Reported) -> ReportInput:
+def _input(client: Samekind, about: Reported, collection: CollectionData) -> ReportInput:
     return ReportInput(
         after=_facts(about.model),
         before=None if about.former is None else _facts(about.former),
         comparison=about.comparison.to_json(),
         history=_history(client, about.model.version),
-        gallery=_gallery(about),
+        gallery=_gallery(about, collection),
         pairs=_pairs(about),
         thumbnail=lambda image_id: _thumbnail(client, image_id),
         notes=[about.comparison.note] if about.comparison.note else [],
@@ -57,19 +61,25 @@ def _facts(model: Model) -> ModelFacts:
     return ModelFacts(model.version, model.method, model.metric.embedding_dim, model.b, model.calibration)
 
 
-def _gallery(about: Reported) -> Gallery | None:
-    labelled = about.held.labelled
-    if about.former is None or not len(labelled):
+def _gallery(about: Reported, collection: CollectionData) -> Gallery | None:
+    """The labelled images of the first fold, as the twins see them that were learned without it."""
+    if about.comparison.twins is None:
         return None
-    before, after = (model.metric.embed(labelled.features) for model in (about.former, about.model))
-    return Gallery(labelled.ids, labelled.categories, before, after)
+    outside = about.data.within(about.learned.parts[0])
+    labelled = outside.within(outside.has_label)
+    if not len(labelled):
+        return None
+    ids = dict(zip(collection.digests, collection.ids, strict=True))
+    before, after = (twin.embed(labelled.features) for twin in about.comparison.twins)
+    return Gallery([ids[digest] for digest in labelled.digests], labelled.labels, before, after)
 
 
 def _pairs(about: Reported) -> HeldOutPairs | None:
-    if about.former is None or about.unused is None:
+    if about.comparison.twins is None:
         return None
-    before, after = (about.unused.distances(model.metric) for model in (about.former, about.model))
-    return HeldOutPairs(about.unused.similar, before, after)
+    out, seed = about.learned.parts[0], about.learned.config.seed
+    before, after = (score(twin, about.data, out, seed) for twin in about.comparison.twins)
+    return HeldOutPairs(after.same, before.distances, after.distances)
 
 
 def _history(client: Samekind, new: str) -> list[Version]:

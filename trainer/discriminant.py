@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgError, eigh
+from scipy.sparse import csr_array
 
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import FloatMatrix, l2_normalised
 from trainer.calibration import fit_calibration
 from trainer.errors import BadDataset
-from trainer.evaluation import nearest_others, squared_distances
+from trainer.evaluation import squared_distances
 from trainer.sampling import Labels, PairIndices, generator
 
-__all__ = ["pair_discriminant"]
+__all__ = ["discriminant_directions", "pair_discriminant"]
 
 Wide = npt.NDArray[np.float64]
 
@@ -34,28 +35,30 @@ _DISSIMILAR = 2.0  # beta, where there are many dissimilar pairs
 _PRIOR = 500.0  # nearest neighbours weigh as much as so many verdicts
 _NEIGHBOURS = 5
 _WRONG = 0.1  # share of verdicts that are wrong, before anything is known of them
-_ROUNDS = 2  # of weighing verdicts and finding neighbours anew
-_LOYALTY = 0.3  # what the active model's directions are ahead by, in units of what the least of them is worth
+_ROUNDS = 1  # of weighing verdicts and finding neighbours anew
 
 # More images than these say little more of how images vary, and of what lies near what.
 _SCATTER_IMAGES, _NEIGHBOUR_IMAGES = 20_000, 5_000
-_BLOCK = 4096  # differences that are held at once
+_NEIGHBOUR_ROWS = 1024  # whose similarities to all others are held at once: 20 MB
 
 
 def pair_discriminant(
-    histograms: FloatMatrix,
-    labels: Labels,
-    pairs: PairIndices,
-    d: int,
-    seed: int,
-    former: Wide | None = None,
+    histograms: FloatMatrix, labels: Labels, pairs: PairIndices, d: int, seed: int
 ) -> HellingerNetwork:
     """Learn d directions. histograms: (n, D), l1-normalised; labels: (n,), -1 where there is none; pairs: by rows.
 
-    former: (D, any), directions of the model that is searched by now: better ones are sought from there on, and one of
-    them gives way only to one that is clearly better. The embedding is the projection of the roots of a histogram,
-    centred, and divided by its length: a network without hidden units. Raises: BadDataset if d is more than D, or if
-    the images are the same or nearly.
+    The embedding is the projection of the roots of a histogram, centred, and divided by its length: a network without
+    hidden units. Raises: BadDataset if d is more than D, or if the images are the same or nearly.
+    """
+    return _as_network(*discriminant_directions(histograms, labels, pairs, d, seed))
+
+
+def discriminant_directions(
+    histograms: FloatMatrix, labels: Labels, pairs: PairIndices, d: int, seed: int
+) -> tuple[Wide, Wide]:
+    """The directions (D, d), the most important first, and the mean of the roots (D,).
+
+    Arguments and errors: as `pair_discriminant`.
     """
     feature_dim = histograms.shape[1]
     if d > feature_dim:
@@ -63,7 +66,7 @@ def pair_discriminant(
     roots = np.sqrt(histograms)
     known = _Known.of(roots, labels, seed)
     weights = np.ones(len(pairs))
-    directions = known.principal(d) if former is None else former
+    directions = known.principal(d)
     for _ in range(_ROUNDS + 1):
         within, count = known.within(directions)
         similar, similar_count = _scatter_of(roots, pairs, weights * pairs.similar)
@@ -73,10 +76,9 @@ def pair_discriminant(
             known.scatter + trusted * dissimilar,
             (count * within + similar_count * similar) / (count + similar_count),
             d,
-            former,
         )
         weights = _weights(known.embed(roots, directions), pairs)
-    return _as_network(directions, known.mean)
+    return directions, known.mean
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class _Known:
 
     def within(self, directions: Wide) -> tuple[Wide, float]:
         """Scatter of labelled images within classes and of images and their neighbours, and what they weigh."""
-        near = nearest_others(self.embed(self.near, directions), _NEIGHBOURS)
+        near = _nearest(self.embed(self.near, directions), _NEIGHBOURS)
         left = np.repeat(np.arange(len(near)), near.shape[1])
         pairs = PairIndices(left, near.ravel(), np.ones(near.size, bool))
         neighbours, _ = _scatter_of(self.near, pairs, np.ones(len(pairs)))
@@ -123,13 +125,11 @@ class _Known:
         """Directions (D, d) of PCA."""
         return self.directions(self.scatter, np.zeros_like(self.scatter), d)
 
-    def directions(self, wanted: Wide, unwanted: Wide, d: int, former: Wide | None = None) -> Wide:
+    def directions(self, wanted: Wide, unwanted: Wide, d: int) -> Wide:
         """(D, d), the most important first."""
         size = len(wanted)
         unwanted = unwanted + _RIDGE * np.trace(self.scatter) / size * np.eye(size)
         try:
-            if former is not None:
-                wanted = wanted + _LOYALTY * _worth_of(former, wanted, unwanted)
             _, vectors = eigh(wanted, unwanted, subset_by_index=[size - d, size - 1])
         except LinAlgError as error:  # rounding, where a few images are far from all others, which hardly differ
             raise BadDataset(f"The images differ too little from each other to learn from ({error}).") from error
@@ -138,32 +138,40 @@ class _Known:
 
     def embed(self, roots: FloatMatrix, directions: Wide) -> FloatMatrix:
         """Roots (n, D) -> embeddings (n, d) of unit length."""
-        return l2_normalised((roots @ directions - self.mean @ directions).astype(np.float32))
+        return l2_normalised(roots @ directions.astype(np.float32) - (self.mean @ directions).astype(np.float32))
 
 
-def _worth_of(former: Wide, wanted: Wide, unwanted: Wide) -> Wide:
-    """mu B W W^T B, (D, D): added to A, every direction that W spans is worth mu more; W^T B W = I.
+def _nearest(embeddings: FloatMatrix, count: int) -> Labels:
+    """Positions (n, min(count, n - 1)) of the nearest others of unit vectors (n, d), in no order.
 
-    mu is what the least of them is worth by now. Without this, directions that are about as good as the d-th change
-    places from one update to the next, and results with them.
+    In float32, which may take one of two that are equally near to the seventh digit for the other: they weigh little.
     """
-    worth, mix = eigh(former.T @ wanted @ former, former.T @ unwanted @ former)
-    spread = unwanted @ former @ mix
-    added: Wide = worth[0] * (spread @ spread.T)
-    return added
+    n = len(embeddings)
+    count = min(count, n - 1)
+    found = np.empty((n, count), np.int64)
+    for start in range(0, n, _NEIGHBOUR_ROWS):
+        rows = np.arange(start, min(n, start + _NEIGHBOUR_ROWS))
+        farness = embeddings[rows] @ -embeddings.T
+        farness[np.arange(len(rows)), rows] = np.inf  # not its own neighbour
+        found[rows] = np.argpartition(farness, count - 1, axis=1)[:, :count] if count else 0
+    return found
 
 
 def _scatter_of(roots: FloatMatrix, pairs: PairIndices, weights: Wide) -> tuple[Wide, float]:
-    """Half the mean square of the weighted pairs' differences, (D, D), and the sum of the weights."""
-    total = np.zeros((roots.shape[1], roots.shape[1]))
-    chosen = np.flatnonzero(weights > 0)
-    for start in range(0, len(chosen), _BLOCK):
-        block = chosen[start : start + _BLOCK]
-        differences = roots[pairs.left[block]] - roots[pairs.right[block]]
-        differences *= np.sqrt(weights[block, None] / 2).astype(np.float32)
-        total += differences.T @ differences
+    """Half the mean square of the weighted pairs' differences, (D, D), and the sum of the weights.
+
+    sum w (x - y) (x - y)^T = X^T L X with the Laplacian L of the graph whose edges are the pairs: one product of two
+    matrices of as many rows as there are images, however many pairs.
+    """
     count = float(weights.sum())
-    return total / max(count, 1e-9), count
+    named = pairs.named(len(roots))
+    within = pairs.within(named)
+    size = int(named.sum())
+    ends = np.concatenate([within.left, within.right]), np.concatenate([within.right, within.left])
+    adjacency = csr_array((np.tile(weights, 2).astype(np.float32), ends), shape=(size, size))
+    x = roots[named]
+    spread = adjacency.sum(1)[:, None] * x - adjacency @ x  # (size, D)
+    return (x.T @ spread).astype(np.float64) / (2 * max(count, 1e-9)), count
 
 
 def _second_moment(rows: FloatMatrix, count: int) -> Wide:
