@@ -37,6 +37,7 @@ from trainer.pca import fit_pca
 from trainer.run import Run
 from trainer.sampling import PairIndices, generator
 from trainer.update.flow import update
+from trainer.update.reporter import PlainReporter
 from trainer.update.resampling import mean_difference
 from trainer.update.settings import UpdateSettings
 from trainer.update.warm import go_on
@@ -134,7 +135,7 @@ def main() -> int:
 
 def _rounds(client: Samekind, user: User, test: Test, folder: Path, options: argparse.Namespace) -> list[Point]:
     settings, naive = UpdateSettings(d=_D, seed=options.seed), Naive(user, options.seed)
-    update(client, settings, Run(folder / "first"), lambda _: None)
+    update(client, settings, Run(folder / "first"), PlainReporter(lambda _: None))
     scores = test.scores(_active(client))
     points = [Point(0, test.percent(scores), test.percent(test.scores(naive.metric)), "activated", 0, 0, 0)]
     _print(points[0], 0.0)
@@ -144,7 +145,7 @@ def _rounds(client: Samekind, user: User, test: Test, folder: Path, options: arg
         pairs = user.answer(client, _PAIRS)
         given += len(pairs)
         naive.learn(pairs)
-        outcome = update(client, settings, Run(folder / f"round-{number}"), lambda _: None)
+        outcome = update(client, settings, Run(folder / f"round-{number}"), PlainReporter(lambda _: None))
         before, scores = scores, test.scores(_active(client))
         difference = scores - before
         points.append(
@@ -152,7 +153,7 @@ def _rounds(client: Samekind, user: User, test: Test, folder: Path, options: arg
                 given,
                 test.percent(scores),
                 test.percent(test.scores(naive.metric)),
-                outcome,
+                outcome.state,
                 test.percent(difference),
                 *test.interval(difference, number),
             )

@@ -25,6 +25,7 @@ from trainer.errors import BadConfig, RunFolderError, ServiceTrouble, TrainerErr
 from trainer.run import Run
 from trainer.update.collection import CollectionData, pull
 from trainer.update.flow import update
+from trainer.update.reporter import PlainReporter
 from trainer.update.settings import UpdateSettings
 
 PER_KIND = 12
@@ -51,7 +52,8 @@ def service(tmp_path_factory: pytest.TempPathFactory, chosen: Chosen) -> Iterato
     """With pictures and a key, without a model. Each test goes on from what the one before it left."""
     data = tmp_path_factory.mktemp("update") / "data"
     key = run_samekind("keys", "create", "--name", "a", "--role", "admin", "--data-dir", str(data)).stdout.strip()
-    with serving(data) as (_process, http), Samekind(str(http.base_url), key) as client:
+    quick = {"SAMEKIND_LEARN_LEASE_S": "5"}  # so that nobody waits long for a trainer that was killed
+    with serving(data, **quick) as (_process, http), Samekind(str(http.base_url), key) as client:
         add_pictures(client, chosen, labelled=False)
         yield Service(str(http.base_url), key, client)
 
@@ -111,7 +113,7 @@ def test_too_little_to_learn_from_changes_nothing(service: Service, chosen: Chos
     former = service.client.stats().model
     service.client.give_feedback([(chosen[0][1].stem, chosen[1][1].stem, True)])
     said: list[str] = []
-    assert update(service.client, SETTINGS, Run(tmp_path), said.append) == "nothing to do"
+    assert update(service.client, SETTINGS, Run(tmp_path), PlainReporter(said.append)).state == "nothing to do"
     assert "nothing to do yet" in said[0]
     assert service.client.stats().model == former
 
@@ -126,7 +128,9 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     blind = np.zeros((1, data.features.shape[1]), np.float32)
     blind[0, 0] = 1
     former = active_metric(service, LinearMetric(blind, np.zeros(1, np.float32)), data)
-    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), print) == "activated"
+    assert (
+        update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), PlainReporter(print)).state == "activated"
+    )
     version = service.client.stats().model
     assert version is not None
     found = next(model for model in service.client.models() if model.active)
@@ -142,7 +146,10 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     assert service.client.stats().new_pairs == 0
     said: list[str] = []
     for settings in (SETTINGS, replace(SETTINGS, mode="warm")):
-        assert update(service.client, settings, Run(tmp_path / "again"), said.append) == "nothing to do"
+        assert (
+            update(service.client, settings, Run(tmp_path / "again"), PlainReporter(said.append)).state
+            == "nothing to do"
+        )
     assert all("Nothing is new" in each for each in said)
 
 
@@ -161,7 +168,10 @@ def test_worse_than_an_oracle_is_kept_and_activated_by_force(service: Service, c
     assert worst.comparison is not None
     assert (worst.comparison.verdict, worst.active) == ("worse", False)
     again = Run(tmp_path / "run")
-    assert update(service.client, replace(SETTINGS, d=1, mode="full"), again, print, force=True) == "activated"
+    assert (
+        update(service.client, replace(SETTINGS, d=1, mode="full"), again, PlainReporter(print), force=True).state
+        == "activated"
+    )
     assert service.client.stats().model == worst.version
 
 
@@ -189,4 +199,7 @@ def test_killed_at_any_instant_it_leaves_the_service_as_it_was(service: Service,
 
 
 def test_the_next_update_is_clean(service: Service, tmp_path: Path) -> None:
-    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), print) in {"activated", "kept"}
+    assert update(service.client, replace(SETTINGS, mode="full"), Run(tmp_path), PlainReporter(print)).state in {
+        "activated",
+        "kept",
+    }

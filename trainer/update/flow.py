@@ -4,7 +4,6 @@ Killed at any instant it leaves the service as it was, but perhaps for a model t
 activation, which the service does by itself once it is asked to, changes what is searched by.
 """
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -20,42 +19,47 @@ from trainer.update.doubt import even_distance
 from trainer.update.gate import Comparison, compare, figures
 from trainer.update.held_out import HeldOut, Shares, hold_out, shares
 from trainer.update.learner import Learned, learn
+from trainer.update.outcome import Outcome
 from trainer.update.outside import outside_pairs
 from trainer.update.principal import principal_metric
+from trainer.update.reporter import Reporter
 from trainer.update.reporting import Reported, bring_report
 from trainer.update.settings import UpdateSettings
 
-__all__ = ["Outcome", "update"]
-
-Outcome = Literal["activated", "nothing to do", "kept"]
-Say = Callable[[str], None]
+__all__ = ["update"]
 
 
-def update(client: Samekind, settings: UpdateSettings, run: Run, say: Say, *, force: bool = False) -> Outcome:
+def update(client: Samekind, settings: UpdateSettings, run: Run, reporter: Reporter, *, force: bool = False) -> Outcome:
     """Make the next model from what the service has, and activate it unless it is worse. force: then too.
 
-    Raises: SamekindError, TrainerError, EmbeddingError.
+    Raises: SamekindError, TrainerError, EmbeddingError, among them LeftOff.
     """
+    reporter.at("reading the collection", 0.0)
     active = _active(client)
     settings = settings.after(active)
     data = pull(client, settings.max_images)
     share = shares(data, settings.held_out, _collection_of(active).get("held_out"))
     held = hold_out(data, share)
     if active is not None and (reason := _nothing_to_do(data, held, active, settings)) is not None:
-        say(reason)
-        return "nothing to do"
+        reporter.say(reason)
+        return Outcome("nothing to do", None, None, reason, _marks(data))
+    reporter.at("learning", 0.2)
     run.begin(settings, _described(client, data, active), resume=False)
     made = _made(data, held, share, active, settings)
     run.write_json("comparison.json", made.comparison.to_json())
     save_model(made.model, run.model_path)
+    reporter.at("bringing the model", 0.8)
     version = client.upload_model(run.model_path).version
-    say(_told(version, made))
-    is_wanted = force or made.comparison.verdict != "worse"
+    told, is_wanted = _told(version, made), force or made.comparison.verdict != "worse"
+    reporter.say(told)
     if is_wanted:
+        reporter.at("activating the model", 0.85)  # not if it was cancelled
         _activate(client, version, force=force)
-    say(f"model {version} is active" if is_wanted else f"model {version} is kept and not activated: --force would")
-    bring_report(client, made, run, say)  # last: its pictures take their time
-    return "activated" if is_wanted else "kept"
+    ends = f"model {version} is active" if is_wanted else f"model {version} is kept and not activated: --force would"
+    reporter.say(ends)
+    bring_report(client, made, run, reporter.say)  # last: its pictures take their time
+    state: Literal["activated", "kept"] = "activated" if is_wanted else "kept"
+    return Outcome(state, version, made.comparison.verdict, f"{told}; {ends}", _marks(data))
 
 
 def _active(client: Samekind) -> Model | None:
@@ -123,6 +127,10 @@ def _training(
 
 def _counts(data: CollectionData) -> dict[str, Any]:
     return {"last_pair": data.last_pair, "pairs": len(data.pairs), "images": len(data)}
+
+
+def _marks(data: CollectionData) -> dict[str, int]:
+    return {"last_pair": data.last_pair}
 
 
 def _collection_of(model: Model | None) -> dict[str, Any]:
