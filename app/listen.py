@@ -1,6 +1,7 @@
 """The sockets to listen on, bound before anything slow is loaded: a port in use is said at once, in one line."""
 
 import errno
+import ipaddress
 import os
 import socket
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 
 from app.errors import CannotStart
 
-__all__ = ["bound_sockets", "listen"]
+__all__ = ["bound_sockets", "listen", "own_url"]
 
 _REMEDIES = {
     errno.EADDRINUSE: "another program listens there: stop it, or choose another SAMEKIND_PORT",
@@ -35,6 +36,22 @@ def listen(sockets: list[socket.socket], backlog: int) -> list[str]:
         except OSError as error:
             raise _cannot_listen(each.getsockname(), error) from error
     return [_url(each) for each in sockets]
+
+
+def own_url(sockets: list[socket.socket]) -> str:
+    """By which a program on this machine reaches it: the loopback, where that is listened on."""
+    hosts = {_reached(str(each.getsockname()[0])): each for each in sockets}
+    host = min(hosts, key=lambda each: not ipaddress.ip_address(each).is_loopback)
+    port = hosts[host].getsockname()[1]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _reached(address: str) -> str:
+    """Of an address that is listened on: 0.0.0.0 is none to go to."""
+    plain = ipaddress.ip_address(address.partition("%")[0])
+    if not plain.is_unspecified:
+        return str(plain)
+    return "127.0.0.1" if plain.version == 4 else "::1"
 
 
 def _url(listening: socket.socket) -> str:

@@ -29,6 +29,7 @@ from app.services.housekeeping import YOUNG_S
 from app.services.indexing import save_snapshot
 from app.services.kept import purge_queries
 from app.services.keys import check_strangers
+from app.services.learn_rules import LearnRules
 from app.settings import PGVECTOR, Settings
 from app.store.database import Database
 from app.store.folder import FolderFiles
@@ -90,6 +91,7 @@ def open_collection(
             query_retention=timedelta(seconds=settings.query_retention_s),
             job_retention=timedelta(seconds=settings.job_retention_s),
             keep_models=settings.keep_models,
+            learning=_rules(settings),
             spool=_spool(settings, store),
             import_dir=settings.import_dir,
         )
@@ -167,6 +169,11 @@ def repair_damage(settings: Settings, backup: Path | None, *, quick: bool) -> It
         spool, shared = collection.spool, collection.shared
         subject = Subject(collection.repository, collection.blobs, collection.snapshots, spool, math.inf, quick, shared)
         yield from check(subject, repairs_of(collection, backup))
+
+
+def _rules(settings: Settings) -> LearnRules:
+    pause, lease = timedelta(seconds=settings.learn_pause_s), timedelta(seconds=settings.learn_lease_s)
+    return LearnRules(settings.learn_every, pause, lease)
 
 
 def _fetcher(settings: Settings) -> Fetcher:

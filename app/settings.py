@@ -153,6 +153,32 @@ class Settings(BaseSettings):
         le=1000,
         description="How many of the newest models are kept, beside the active one and the one before it.",
     )
+    trainer: Literal["auto", "remote"] = Field(
+        "auto",
+        description="Who learns: auto (a process beside the service where the trainer is installed, and whoever asks "
+        "for work), or remote (only who asks: `trainer update --watch`).",
+    )
+    # Fifty answers take a person ten minutes, and are what a comparison begins to tell apart.
+    learn_every: int = Field(
+        50,
+        ge=0,
+        le=10_000_000,
+        description="How much must be new, in the unit of `new` of GET /v1/stats, for learning to begin by itself; 0: "
+        "it never does.",
+    )
+    learn_pause_s: int = Field(
+        300,
+        ge=0,
+        le=365 * 24 * 3600,
+        description="How long after learning has ended it may begin by itself again, in seconds.",
+    )
+    # A trainer says something each ten seconds at least, and a proxy may take half a minute to start anew.
+    learn_lease_s: int = Field(
+        60,
+        ge=2,
+        le=24 * 3600,
+        description="How long a trainer may say nothing before another one does its job, in seconds.",
+    )
     # Below 100,000 the exact search takes a millisecond.
     approximate_from: int = Field(
         0,

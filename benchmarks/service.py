@@ -22,7 +22,8 @@ def serving(
 ) -> Iterator[tuple[str, psutil.Process]]:
     """Its address and its process, while the block runs. folder: for its data and its log."""
     arguments = ["app.cli", "serve", "--port", "0", "--data-dir", str(folder / "data"), *options]
-    with running(folder / "log", arguments, environment or {}) as service:
+    quiet = {"SAMEKIND_TRAINER": "remote"}  # no learning beside what is measured
+    with running(folder / "log", arguments, quiet | dict(environment or {})) as service:
         yield service
 
 

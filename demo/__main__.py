@@ -156,6 +156,7 @@ def _explain(url: str, picture: Path) -> None:
     print(
         f"\nThe service is answering on {url} (its API page: {url}/docs). Try:\n\n"
         f"  curl -F file=@'{picture}' -F k=5 '{url}/v1/search'\n\n"
+        "It learns from what you say there, with the trainer of this environment.\n"
         "Ctrl-C stops it.",
         flush=True,
     )

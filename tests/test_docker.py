@@ -23,11 +23,10 @@ BINARIES = Path(sys.executable).parent
 INNER = {"postgres", "milvus", "store"}
 REPLICAS = {"replica1", "replica2"}
 PROFILES = {
-    "": {"server"},
-    "train": {"server", "trainer"},
-    "update": {"server", "updater"},
-    "scale": {"server", "proxy", "watcher"} | REPLICAS | INNER,
-    "pgvector": {"server", "proxy", "watcher", "postgres", "store"} | REPLICAS,
+    "": {"server", "updater"},
+    "train": {"server", "updater", "trainer"},
+    "scale": {"server", "updater", "proxy", "watcher"} | REPLICAS | INNER,
+    "pgvector": {"server", "updater", "proxy", "watcher", "postgres", "store"} | REPLICAS,
 }
 
 

@@ -121,8 +121,8 @@ def _outside(
         outside &= ~known
     if outside.sum() < 2:
         raise BadDataset(
-            f"The models learned from the images of {images.origin}, so a score would mean nothing: give images that they "
-            "did not learn from, or train with --test-fraction 0.25 or with a CSV that has a split column."
+            f"The models learned from the images of {images.origin}, so a score would mean nothing: give images that "
+            "they did not learn from, or train with --test-fraction 0.25 or with a CSV that has a split column."
         )
     return outside
 

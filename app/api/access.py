@@ -5,7 +5,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
@@ -17,6 +17,7 @@ from app.api.dependencies import collection_of
 from app.errors import TooManyRequests, Unauthenticated
 from app.records import Anonymous, Role
 from app.services.collection import Collection
+from app.services.job_keys import JobKeys
 from app.services.keys import Caller, check_role, identify
 
 __all__ = ["Access", "Limits", "admitted"]
@@ -71,14 +72,15 @@ class Access:
         self.anonymous = anonymous
         self.limits = Limits(requests_per_minute, concurrent_requests)
         self.threads = CapacityLimiter(_THREADS)
+        self.job_keys = JobKeys()
 
 
 @asynccontextmanager
-async def admitted(request: Request, role: Role) -> AsyncIterator[None]:
+async def admitted(request: Request, role: Role, *, for_learning: bool = False) -> AsyncIterator[None]:
     """While the request is answered: it came from somebody who has that role, within their limits.
 
-    Who it is stands in request.state.caller. Raises: NotReady, Unauthenticated, Forbidden, TooManyRequests,
-    StoreUnavailable.
+    for_learning: the key of a learn job is enough; such keys have no limits, and count towards nobody's. Who it is
+    stands in request.state.caller. Raises: NotReady, Unauthenticated, Forbidden, TooManyRequests, StoreUnavailable.
     """
     access: Access = request.app.state.access
     collection = await collection_of(request)
@@ -88,14 +90,17 @@ async def admitted(request: Request, role: Role) -> AsyncIterator[None]:
         access.limits.count(_UNKNOWN)
         raise
     request.state.caller = caller
-    with access.limits.place(caller.key_id or _ANONYMOUS):
-        check_role(caller, role)  # within the place: refusals count too
+    with nullcontext() if caller.job_id else access.limits.place(caller.key_id or _ANONYMOUS):
+        check_role(caller, role, for_learning=for_learning)  # within the place: refusals count too
         yield
 
 
 async def _identified(request: Request, access: Access, collection: Collection) -> Caller:
     """Raises: Unauthenticated, StoreUnavailable."""
-    asked = (collection.repository.keys, _key_text(request), access.anonymous)
+    text = _key_text(request)
+    if text and (caller := access.job_keys.caller(text)):
+        return caller
+    asked = (collection.repository.keys, text, access.anonymous)
     return await to_thread.run_sync(identify, *asked, limiter=access.threads)
 
 

@@ -8,7 +8,7 @@ from app.errors import NotReady
 from app.services.collection import Collection
 from app.services.keys import Caller
 
-__all__ = ["CallerDep", "CollectionDep", "caller_of", "collection_of"]
+__all__ = ["CallerDep", "CollectionDep", "UrlDep", "caller_of", "collection_of", "url_of"]
 
 
 async def collection_of(request: Request) -> Collection:
@@ -25,5 +25,11 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
+async def url_of(request: Request) -> str:
+    """By which the client reaches the service, without a slash at its end."""
+    return str(request.base_url).rstrip("/")
+
+
 CollectionDep = Annotated[Collection, Depends(collection_of)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
+UrlDep = Annotated[str, Depends(url_of)]

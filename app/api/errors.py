@@ -57,6 +57,7 @@ ROWS: Mapping[type[Exception], Row] = {
     app_errors.TooManyRequests: Row(429, "too_many_requests"),
     app_errors.ImportsDisabled: Row(409, "imports_disabled"),
     app_errors.IdTaken: Row(409, "id_taken"),
+    app_errors.LeaseLost: Row(409, "lease_lost"),
     app_errors.ModelInUse: Row(409, "model_in_use"),
     app_errors.ModelIsWorse: Row(409, "model_is_worse"),
     app_errors.NoFormerModel: Row(409, "no_former_model"),

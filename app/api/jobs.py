@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import StreamingResponse
 
-from app.api.dependencies import CollectionDep
+from app.api.dependencies import CollectionDep, UrlDep
 from app.api.described import LINES, lines
 from app.api.rendering import job_answer, job_link, job_page_answer
 from app.api.routing import GuardedRoute, needs
@@ -20,8 +20,9 @@ from app.services.activation import start_reindex
 from app.services.collection import Collection
 from app.services.cursor import MAX_PAGE
 from app.services.imports import start_import
+from app.services.learning import waiting_note
 
-__all__ = ["ACCEPTED", "accepted", "router"]
+__all__ = ["ACCEPTED", "JobId", "accepted", "router"]
 
 router = APIRouter(prefix="/v1", tags=["jobs"], route_class=GuardedRoute)
 
@@ -33,26 +34,30 @@ ACCEPTED: dict[str, Any] = {
 JobId = Annotated[str, Path(examples=[examples.JOB_ID])]
 
 
-def accepted(job: JobRecord, response: Response) -> Job:
+def accepted(job: JobRecord, response: Response, note: str | None = None) -> Job:
     """The answer of those who ask for long work."""
     response.headers["Location"] = job_link(job.id)
-    return job_answer(job)
+    return job_answer(job, note)
 
 
 @router.get("/jobs", **needs("reader"))
 def list_jobs(
     collection: CollectionDep,
+    url: UrlDep,
     limit: Annotated[int, Query(description=f"1 to {MAX_PAGE}.", examples=[100])] = 100,
     cursor: Annotated[str | None, Query(description="`next` of the page before.", examples=[examples.CURSOR])] = None,
 ) -> JobPage:
-    """List jobs in the order in which they were asked for, which is the order in which they are done, one at a time."""
-    return job_page_answer(service.list_jobs(collection, limit, cursor))
+    """List jobs in the order in which they were asked for, which is the order in which they are done, one at a time;
+    learn jobs are done by trainers, beside the others."""
+    page = service.list_jobs(collection, limit, cursor)
+    return job_page_answer(page, lambda job: waiting_note(collection, job, url))
 
 
 @router.get("/jobs/{job_id}", **needs("reader"))
-def get_job(collection: CollectionDep, job_id: JobId) -> Job:
+def get_job(collection: CollectionDep, url: UrlDep, job_id: JobId) -> Job:
     """One job and how far it is. Finished ones can be asked for until `SAMEKIND_JOB_RETENTION_S` is over."""
-    return job_answer(service.get_job(collection, job_id))
+    job = service.get_job(collection, job_id)
+    return job_answer(job, waiting_note(collection, job, url))
 
 
 @router.get(

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, File, Path, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
-from app.api.dependencies import CollectionDep
+from app.api.dependencies import CallerDep, CollectionDep
 from app.api.described import contents, page
 from app.api.jobs import ACCEPTED, accepted
 from app.api.rendering import model_details, model_summary, stats_answer
@@ -16,6 +16,7 @@ from app.contract.requests import Activation
 from app.services import models as service
 from app.services import pruning, reports
 from app.services.activation import start_activation
+from app.services.keys import check_own_job
 from app.services.stats import stats
 
 __all__ = ["router"]
@@ -44,7 +45,7 @@ def get_model(collection: CollectionDep, version: Version) -> ModelDetails:
     "/models",
     status_code=201,
     responses={200: {"model": ModelDetails, "description": "The same model was there."}},
-    **needs("admin"),
+    **needs("admin", learning=True),
 )
 def add_model(
     collection: CollectionDep,
@@ -73,9 +74,10 @@ def get_model_file(collection: CollectionDep, version: Version) -> Response:
     return Response(content, media_type="application/octet-stream", headers={"Content-Disposition": name})
 
 
-@router.post("/models/{version}/activate", **ACCEPTED, **needs("admin"))
+@router.post("/models/{version}/activate", **ACCEPTED, **needs("admin", learning=True))
 def activate_model(
     collection: CollectionDep,
+    caller: CallerDep,
     response: Response,
     version: Version,
     asked: Annotated[Activation | None, Body(examples=[examples.ACTIVATION])] = None,
@@ -84,8 +86,11 @@ def activate_model(
     on with the one that is active; then it takes over at once. Nothing is done if it is active already.
 
     One whose comparison says that it is worse, and that never was active, is refused unless `force` is true."""
-    service.check_may_take_over(collection, version, force=asked is not None and asked.force)
-    return accepted(start_activation(collection, version), response)
+    asked = asked or Activation()
+    check_own_job(caller, asked.learn_job)
+    service.check_may_take_over(collection, version, force=asked.force)
+    job = start_activation(collection, version, learn_job=asked.learn_job, lease=asked.lease)
+    return accepted(job, response)
 
 
 @router.post("/models/rollback", **ACCEPTED, **needs("admin"))
@@ -100,7 +105,7 @@ def delete_model(collection: CollectionDep, version: Version) -> None:
     pruning.delete_model(collection, version)
 
 
-@router.put("/models/{version}/report", status_code=204, **needs("admin"))
+@router.put("/models/{version}/report", status_code=204, **needs("admin", learning=True))
 def put_report(
     collection: CollectionDep,
     version: Version,

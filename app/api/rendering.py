@@ -1,6 +1,6 @@
 """Values of the services as answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from app.services.suggestions import Suggestions
 
 __all__ = [
     "categories_answer",
+    "claimed_answer",
     "given_verdict",
     "image_answer",
     "image_link",
@@ -68,23 +69,19 @@ def job_link(job_id: str) -> str:
     return f"/v1/jobs/{job_id}"
 
 
-def job_answer(job: JobRecord) -> answers.Job:
-    return answers.Job(
-        id=job.id,
-        kind=job.kind,
-        state=job.state,
-        total=job.total,
-        done=job.done,
-        failed=job.failed,
-        detail=job.detail,
-        created=job.created,
-        started=job.started,
-        finished=job.finished,
-    )
+def job_answer(job: JobRecord, note: str | None = None) -> answers.Job:
+    """note: for people, beside what the job itself says."""
+    return answers.Job(**_job(job, note))
 
 
-def job_page_answer(page: JobPage) -> answers.JobPage:
-    return answers.JobPage(jobs=[job_answer(job) for job in page.jobs], next=page.next)
+def claimed_answer(job: JobRecord, lease: str, lease_s: float) -> answers.ClaimedJob:
+    """As the trainer sees it that is to do it."""
+    force, level = bool(job.payload.get("force")), str(job.payload.get("level"))
+    return answers.ClaimedJob(**_job(job, None), lease=lease, lease_s=lease_s, force=force, level=level)
+
+
+def job_page_answer(page: JobPage, note: Callable[[JobRecord], str | None]) -> answers.JobPage:
+    return answers.JobPage(jobs=[job_answer(job, note(job)) for job in page.jobs], next=page.next)
 
 
 def search_answer(answer: Answer) -> answers.SearchAnswer:
@@ -205,6 +202,24 @@ def _summary(model: ModelRecord) -> Mapping[str, Any]:
         "activated": model.activated,
         "comparison": _comparison(manifest.get("training")),
         "links": answers.ModelLinks(file=f"{link}/file", report=f"{link}/report" if model.has_report else None),
+    }
+
+
+def _job(job: JobRecord, note: str | None) -> Mapping[str, Any]:
+    return {
+        "id": job.id,
+        "kind": job.kind,
+        "state": job.state,
+        "total": job.total,
+        "done": job.done,
+        "failed": job.failed,
+        "detail": " ".join(filter(None, [job.detail, note])) or None,
+        "created": job.created,
+        "started": job.started,
+        "finished": job.finished,
+        "phase": job.phase,
+        "seconds_left": job.seconds_left,
+        "result": job.result,
     }
 
 

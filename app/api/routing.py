@@ -23,6 +23,7 @@ __all__ = ["GuardedRoute", "needs"]
 
 _ROLE = "x-role"
 _EXTRACTION = "x-extraction"
+_LEARNING = "x-learning"
 _WITHOUT_BODY = {"GET", "HEAD"}
 
 # It shows keys in OpenAPI and does nothing else: `app.api.access` has read the header by then.
@@ -36,9 +37,10 @@ _SHOWN = Depends(
 )
 
 
-def needs(role: Role, *, extraction: bool = False, **openapi_extra: Any) -> dict[str, Any]:
-    """Arguments of a route's decorator. extraction: whether its pictures wait for the backbone."""
-    return {"openapi_extra": {_ROLE: role, _EXTRACTION: extraction, **openapi_extra}}
+def needs(role: Role, *, extraction: bool = False, learning: bool = False, **openapi_extra: Any) -> dict[str, Any]:
+    """Arguments of a route's decorator. extraction: whether its pictures wait for the backbone. learning: whether the
+    service's own trainer needs it, whose key is good for one job and is a reader's otherwise."""
+    return {"openapi_extra": {_ROLE: role, _EXTRACTION: extraction, _LEARNING: learning, **openapi_extra}}
 
 
 class GuardedRoute(APIRoute):
@@ -53,7 +55,7 @@ class GuardedRoute(APIRoute):
         if scope["method"] not in (self.methods or ()):  # another route's affair, or nobody's: 405
             await super().handle(scope, receive, send)
             return
-        async with admitted(Request(scope), self._needed[_ROLE]):
+        async with admitted(Request(scope), self._needed[_ROLE], for_learning=self._needed[_LEARNING]):
             await super().handle(scope, receive, send)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -38,7 +38,7 @@ FORMAT = 2
         {"id": "cup-1", "sha256": examples.IMAGE["sha256"], "category": "cups", "features": "AAAAPAA4"},
         examples.VERDICT | {"seq": 7},
     ),
-    **needs("admin"),
+    **needs("admin", learning=True),
 )
 def get_training_set(collection: CollectionDep) -> StreamingResponse:
     """Everything that a metric can be learned from, one JSON object a line.

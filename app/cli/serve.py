@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from app.cli.options import DataDir, ModelFile
-from app.listen import bound_sockets, listen
+from app.listen import bound_sockets, listen, own_url
 
 if TYPE_CHECKING:
     import uvicorn
@@ -78,6 +78,7 @@ def _serve_on(sockets: list[socket.socket], settings: "Settings") -> None:
 
 
 async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.socket]) -> None:
+    from app.main import tell_address
     from app.protocol import say_rarely_that_files_are_used_up
 
     say_rarely_that_files_are_used_up(asyncio.get_running_loop())
@@ -87,6 +88,7 @@ async def _serve(app: "FastAPI", server: "uvicorn.Server", sockets: list[socket.
         # uvicorn is silent about sockets that it did not open; those who connect now wait for it.
         for url in listen(sockets, server.config.backlog):
             _log.info("Samekind running on %s (Press CTRL+C to quit)", url)
+        tell_address(app, own_url(sockets))
         try:
             await server.serve(sockets)
         finally:

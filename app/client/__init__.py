@@ -35,12 +35,14 @@ from app.client.errors import (
     error_of,
 )
 from app.client.sync import Samekind
+from app.contract.answers import ClaimedJob, Job, LearnResult
 from app.contract.requests import Box, ExamplesQuery, ImageQuery, UrlQuery, Verdict
 
 __all__ = [
     "ApiError",
     "AsyncSamekind",
     "Box",
+    "ClaimedJob",
     "Conflict",
     "ConnectionFailed",
     "ExamplesQuery",
@@ -48,6 +50,8 @@ __all__ = [
     "Forbidden",
     "ImageQuery",
     "InvalidRequest",
+    "Job",
+    "LearnResult",
     "NotFound",
     "Samekind",
     "SamekindError",

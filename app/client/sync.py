@@ -121,11 +121,26 @@ class Samekind:
     cancel_job = _method(calls.cancel_job)
     start_import = _method(calls.start_import)
     reindex = _method(calls.reindex)
+    learn = _method(calls.learn)
+    claim_job = _method(calls.claim_job)
+    report_progress = _method(calls.report_progress)
+    finish_job = _method(calls.finish_job)
 
-    def wait_for_job(self, job_id: str, *, poll: float = 0.5, timeout: float = math.inf) -> Job:
-        """The job when it is over, however it ended, asked for every `poll` seconds. Raises: StillRunning."""
+    def wait_for_job(
+        self,
+        job_id: str,
+        *,
+        poll: float = 0.5,
+        timeout: float = math.inf,
+        progress: Callable[[Job], object] = lambda _job: None,
+    ) -> Job:
+        """The job when it is over, however it ended, asked for every `poll` seconds; progress is called each time.
+
+        Raises: StillRunning.
+        """
         deadline = time.monotonic() + timeout
         while (job := self.job(job_id)).state not in FINISHED:
+            progress(job)
             if time.monotonic() > deadline:
                 raise StillRunning(job, timeout)
             time.sleep(poll)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from app.contract.jobs import ClaimedJob, GoingOn, Job, JobFailure, JobPage, LearnResult
 from app.contract.models import CategoryChange, Comparison, MeasureChange, ModelDetails, ModelLinks, ModelSummary
 from app.contract.overview import Approximation, Categories, CategoryCount, CollectionMap, MapPoint, Stats
 from app.contract.service import Check, Health, Readiness, WhoAmI
@@ -18,16 +19,19 @@ __all__ = [
     "CategoryCount",
     "ChannelShare",
     "Check",
+    "ClaimedJob",
     "CollectionMap",
     "Comparison",
     "Explanation",
     "GivenVerdict",
+    "GoingOn",
     "Health",
     "Image",
     "ImagePage",
     "Job",
     "JobFailure",
     "JobPage",
+    "LearnResult",
     "Links",
     "MapPoint",
     "MeasureChange",
@@ -199,31 +203,3 @@ class Suggestion(BaseModel):
 class Suggestions(BaseModel):
     model: str = Field(description="Version of the active model, whose distances and probabilities these are.")
     suggestions: list[Suggestion] = Field(description="The most worth asking about first; none without two images.")
-
-
-class Job(BaseModel):
-    """Long work, which goes on after the answer, and after a restart."""
-
-    id: str
-    kind: str
-    state: Literal["waiting", "running", "done", "failed", "cancelled"]
-    total: int | None = Field(description="How many pieces there are; null while that is not known.")
-    done: int = Field(description="Pieces that went well.")
-    failed: int = Field(description="Pieces that did not; GET /v1/jobs/{id}/failures says why.")
-    detail: str | None = Field(description="What came of it, or why it failed as a whole.")
-    created: datetime
-    started: datetime | None
-    finished: datetime | None
-
-
-class JobFailure(BaseModel):
-    """A piece of a job that did not go well."""
-
-    name: str = Field(description="What the source calls it, such as a file name.")
-    code: str = Field(description="As in a problem document.")
-    detail: str
-
-
-class JobPage(BaseModel):
-    jobs: list[Job]
-    next: str | None = Field(description="Cursor of the following page; null on the last one.")

@@ -138,7 +138,7 @@ STATS: Json = {
     "approximation": APPROXIMATION,
 }
 
-ACTIVATION: Json = {"force": False}
+ACTIVATION: Json = {"force": False, "learn_job": None, "lease": None}
 IMPORT: Json = {"path": "holidays/list.csv"}
 JOB: Json = {
     "id": JOB_ID,
@@ -151,6 +151,28 @@ JOB: Json = {
     "created": _CREATED,
     "started": _CREATED,
     "finished": _FINISHED,
+    "phase": None,
+    "seconds_left": None,
+    "result": None,
+}
+LEARN: Json = {"kind": "learn", "force": False, "level": "head"}
+LEARN_RESULT: Json = {
+    "taken": True,
+    "model": VERSION,
+    "verdict": "better",
+    "marks": {"last_pair": 7, "last_category": 3, "last_undo": 0},
+}
+LEASE = "2f6c1d0e9b8a47c5a3f10e5d7c6b8a90"
+CLAIM: Json = {"kinds": ["learn"], "new": False, "force": False}
+_BEGUN: Json = {"state": "running", "total": None, "done": 0, "failed": 0, "detail": None, "finished": None}
+CLAIMED_JOB: Json = JOB | _BEGUN | {"kind": "learn", "lease": LEASE, "lease_s": 60.0, "force": False, "level": "head"}
+PROGRESS: Json = {"lease": LEASE, "phase": "learning", "share": 0.4, "seconds_left": 35.0, "detail": None}
+GOING_ON: Json = {"state": "running", "lease_s": 60.0}
+ENDING: Json = {
+    "lease": LEASE,
+    "state": "done",
+    "detail": "Learned from 560 verdicts: better, so model 3ebcf17f3c258659 took over.",
+    "result": LEARN_RESULT,
 }
 JOB_PAGE: Json = {"jobs": [JOB], "next": None}
 FAILURE: Json = {"name": "hats/broken.png", "code": "broken_image", "detail": "The file is cut off or damaged."}
@@ -203,6 +225,14 @@ EXAMPLES: Mapping[str, Json] = {
     "Job": JOB,
     "JobFailure": FAILURE,
     "JobPage": JOB_PAGE,
+    "Learn": LEARN,
+    "LearnResult": LEARN_RESULT,
+    "SentResult": LEARN_RESULT,
+    "Claim": CLAIM,
+    "ClaimedJob": CLAIMED_JOB,
+    "Progress": PROGRESS,
+    "GoingOn": GOING_ON,
+    "Ending": ENDING,
     "WhoAmI": WHO_AM_I,
     "Health": HEALTH,
     "Check": CHECK,

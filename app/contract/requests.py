@@ -82,6 +82,12 @@ class FileFields(Body):
 
 class Activation(Body):
     force: Truth = Field(False, description="Activate a model that was compared and found worse all the same.")
+    learn_job: str | None = Field(
+        None,
+        max_length=32,
+        description="The learn job that this is a part of, if its trainer asks: cancelling that cancels this.",
+    )
+    lease: str | None = Field(None, pattern="^[0-9a-z-]{1,32}$", description="Of that learn job.")
 
 
 class Import(Body):

@@ -25,6 +25,7 @@
     |-- TooManyRequests        over the limit of one key
     |-- ImportsDisabled        there is no folder that import jobs may read
     |-- IdTaken                an image with that id and other bytes exists
+    |-- LeaseLost              a trainer speaks for a learn job that is not its own any more
     |-- ModelInUse             a model that is active, or about to be, cannot be deleted
     |-- ModelIsWorse           a comparison says that the model is worse than the one that was active
     |-- NoFormerModel          there is no model to go back to
@@ -57,6 +58,7 @@ from app.errors.refusals import (
     Forbidden,
     IdTaken,
     ImportsDisabled,
+    LeaseLost,
     ModelInUse,
     ModelIsWorse,
     NoActiveModel,
@@ -122,6 +124,7 @@ __all__ = [
     "Forbidden",
     "IdTaken",
     "ImportsDisabled",
+    "LeaseLost",
     "MissingFile",
     "ModelInUse",
     "ModelIsWorse",

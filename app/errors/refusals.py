@@ -7,6 +7,7 @@ __all__ = [
     "Forbidden",
     "IdTaken",
     "ImportsDisabled",
+    "LeaseLost",
     "ModelInUse",
     "ModelIsWorse",
     "NoActiveModel",
@@ -41,6 +42,10 @@ class ImportsDisabled(AppError):
 
 class IdTaken(AppError):
     """An image with that id and other bytes exists."""
+
+
+class LeaseLost(AppError):
+    """A trainer speaks for a learn job that is over, or that another trainer does by now."""
 
 
 class ModelInUse(AppError):

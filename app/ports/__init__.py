@@ -11,6 +11,7 @@ from app.ports.images import Images
 from app.ports.index import Among, MemoryIndex, NewIndex, SharedIndexes, Snapshots, VectorIndex
 from app.ports.index_changes import IndexChanges
 from app.ports.jobs import Jobs
+from app.ports.learn_jobs import LearnJobs
 from app.ports.measures import Measures, Stage
 from app.ports.next_features import NextFeatures
 from app.ports.pairs import Pairs
@@ -30,6 +31,7 @@ __all__ = [
     "IndexChanges",
     "Jobs",
     "Keys",
+    "LearnJobs",
     "Measures",
     "MemoryIndex",
     "Models",

@@ -22,7 +22,8 @@ class Jobs(Protocol):
         """At most `limit` jobs with a seq above `after`, in the order of seq."""
 
     def next(self) -> JobRecord | None:
-        """The first one that is not finished: the one that runs, or was running when a process ended, else waits."""
+        """The first one that is not finished of those that the service does itself, which are all but learn jobs: the
+        one that runs, or was running when a process ended, else waits."""
 
     def last(self, kind: str) -> JobRecord | None:
         """The one of that kind that was asked for last, if it is not forgotten."""
@@ -48,7 +49,10 @@ class Jobs(Protocol):
         """The end. What was cancelled stays so, unless it was done all the same. False: another attempt goes on."""
 
     def cancel(self, job_id: str, now: datetime) -> JobRecord:
-        """Cancel it unless it is finished, and say what it is now. Raises: UnknownJob."""
+        """Cancel it unless it is finished, and what follows from it likewise, and say what it is now.
+
+        Raises: UnknownJob.
+        """
 
     def failures(self, job_id: str) -> Iterator[JobFailure]:
         """What did not go well, in the order in which it was recorded."""

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from app.ports.images import Images
 from app.ports.jobs import Jobs
+from app.ports.learn_jobs import LearnJobs
 from app.ports.next_features import NextFeatures
 from app.ports.pairs import Pairs
 from app.records import (
@@ -118,6 +119,9 @@ class Repository(Protocol):
 
     @property
     def jobs(self) -> Jobs: ...
+
+    @property
+    def learn_jobs(self) -> LearnJobs: ...
 
     @property
     def keys(self) -> Keys: ...

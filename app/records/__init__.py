@@ -19,12 +19,13 @@ from app.records.images import (
 )
 from app.records.index import Approximation, Hit, IndexRows, NearDuplicate
 from app.records.index_changes import ChangeKind, IndexChange, PendingChanges, RecentChanges
-from app.records.jobs import JobFailure, JobProgress, JobRecord, JobState
+from app.records.jobs import LEARN, JobFailure, JobProgress, JobRecord, JobState, LearnProgress, LearnResult
 from app.records.learning import Counts, Erased, Extent, ModelRecord, QueryFeatures, QueryRecord
 from app.records.places import BlobName, FileDeletions, Places, Turn
 from app.records.uploads import BatchFile, SpooledFile, SpooledFiles
 
 __all__ = [
+    "LEARN",
     "Anonymous",
     "Approximation",
     "BatchFile",
@@ -52,6 +53,8 @@ __all__ = [
     "JobRecord",
     "JobState",
     "KeyRecord",
+    "LearnProgress",
+    "LearnResult",
     "ModelRecord",
     "NearDuplicate",
     "NewImage",

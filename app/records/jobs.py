@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-__all__ = ["JobFailure", "JobProgress", "JobRecord", "JobState"]
+__all__ = ["LEARN", "JobFailure", "JobProgress", "JobRecord", "JobState", "LearnProgress", "LearnResult"]
+
+LEARN = "learn"  # kind of the jobs that a trainer does; all others the service does itself
 
 JobState = Literal["waiting", "running", "done", "failed", "cancelled"]
 
@@ -26,6 +28,9 @@ class JobRecord:
     started: datetime | None
     finished: datetime | None
     seq: int  # grows with every job
+    phase: str | None = None  # of a learn job: what is being done now, in words
+    seconds_left: float | None = None
+    result: Mapping[str, Any] | None = None  # a `LearnResult` as JSON
 
 
 @dataclass(frozen=True)
@@ -45,3 +50,23 @@ class JobFailure:
     name: str
     code: str  # as in a problem document
     detail: str
+
+
+@dataclass(frozen=True)
+class LearnProgress:
+    """How far a trainer is."""
+
+    phase: str
+    share: float  # of the whole, 0 to 1
+    seconds_left: float | None = None
+    detail: str | None = None  # for people
+
+
+@dataclass(frozen=True)
+class LearnResult:
+    """What came of a learn job."""
+
+    taken: bool  # whether its model took over
+    model: str | None  # version of the model that was made, if one was
+    verdict: str | None  # of the comparison with the one that was active
+    marks: Mapping[str, int]  # how far it has learned: the numbers of the newest verdict and the like that it knew

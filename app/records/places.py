@@ -19,7 +19,7 @@ class Places:
 
 
 # What one replica does for all.
-Turn = Literal["jobs", "housekeeping", "feed"]
+Turn = Literal["jobs", "housekeeping", "feed", "learning"]
 
 
 class FileDeletions(NamedTuple):

@@ -21,6 +21,7 @@ from app.services.collection import ActiveModel, Collection
 from app.services.following import current_model, followed
 from app.services.indexing import Looked, bring_up, catch_up, embed_again, fill, save_snapshot
 from app.services.jobs import add_job
+from app.services.learning import add_part
 from app.services.models import check_model, stored_model
 from embedding.errors import BackboneUnavailable, ModelMismatch
 from embedding.metric import Metric
@@ -112,23 +113,33 @@ def _join(collection: Collection) -> None:
     bring_up(collection.repository, active, indexed=lambda _: None)
 
 
-def start_activation(collection: Collection, version: str) -> JobRecord:
+def start_activation(
+    collection: Collection, version: str, *, learn_job: str | None = None, lease: str | None = None
+) -> JobRecord:
     """Have a stored model take over; one of another backbone only after all images are extracted again.
 
-    Raises: UnknownModel, BrokenModelFile, ModelMismatch if its backbone is not at hand.
+    learn_job, lease: what it is a part of, and is cancelled with.
+    Raises: UnknownModel, BrokenModelFile, ModelMismatch if its backbone is not at hand; UnknownJob, LeaseLost if the
+    learn job is not running under that lease.
     """
     collection.repository.models.get(version)
     followed(collection)
     backbone = stored_model(collection.repository, version).backbone
     if backbone == collection.extractor.backbone:
-        return add_job(collection, ACTIVATE, {"version": version})
+        return _added(collection, ACTIVATE, version, learn_job, lease)
     try:
         collection.backbones.check(backbone)
     except BackboneUnavailable as error:
         raise ModelMismatch(
             f"Model {version} is of another backbone than the collection's features. {error}"
         ) from error
-    return add_job(collection, REEXTRACT, {"version": version})
+    return _added(collection, REEXTRACT, version, learn_job, lease)
+
+
+def _added(collection: Collection, kind: str, version: str, learn_job: str | None, lease: str | None) -> JobRecord:
+    if learn_job is None:
+        return add_job(collection, kind, {"version": version})
+    return add_part(collection, learn_job, lease or "", kind, {"version": version})
 
 
 def activate_version(collection: Collection, version: str, watcher: Watcher) -> bool:

@@ -30,6 +30,7 @@ from app.ports import (
     VectorIndex,
 )
 from app.records import FeatureMatrix
+from app.services.learn_rules import LearnRules
 from embedding.errors import BadFeatures
 from embedding.model_file import Model
 
@@ -96,6 +97,8 @@ class Collection:
     sweep_soon: Event = field(default_factory=Event)
     # Set where a job was added: who does them need not look for one all the time.
     job_added: Event = field(default_factory=Event)
+
+    learning: LearnRules = field(default_factory=LearnRules)
 
     deleting: Lock = field(default_factory=Lock)  # held by the one thread that deletes files
     # Held while this replica takes over what another one activated.

@@ -80,6 +80,7 @@ def cancel_job(collection: Collection, job_id: str) -> JobRecord:
     Raises: UnknownJob.
     """
     job = collection.repository.jobs.cancel(job_id, datetime.now(UTC))
+    collection.learning.changed.set()
     if job.started is None or job.state == "failed":  # nobody reads its files; those of one that ran go in its thread
         collection.spool.discard(job_id)
     return job

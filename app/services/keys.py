@@ -15,7 +15,18 @@ from app.ports import Keys
 from app.records import Anonymous, KeyRecord, Role
 from app.services.fields import check_text
 
-__all__ = ["Caller", "NewKey", "check_role", "check_strangers", "create_key", "identify", "key_is_needed", "revoke_key"]
+__all__ = [
+    "Caller",
+    "NewKey",
+    "check_own_job",
+    "check_role",
+    "check_strangers",
+    "create_key",
+    "identify",
+    "key_is_needed",
+    "revoke_key",
+    "sha256_of",
+]
 
 _RANK: dict[Role, int] = {"reader": 0, "writer": 1, "admin": 2}
 _SECRET_BYTES = 32
@@ -37,6 +48,7 @@ class Caller:
     key_id: str | None
     role: Role
     name: str | None = None  # of the key
+    job_id: str | None = None  # of the learn job that the key is for
 
 
 def create_key(keys: Keys, name: str, role: Role) -> NewKey:
@@ -51,7 +63,7 @@ def create_key(keys: Keys, name: str, role: Role) -> NewKey:
         KeyRecord(key_id, checked, role, datetime.now(UTC), revoked=None),
         f"sk_{key_id}_{secrets.token_urlsafe(_SECRET_BYTES)}",
     )
-    keys.add(new.record, _checksum(new.text))
+    keys.add(new.record, sha256_of(new.text))
     return new
 
 
@@ -71,7 +83,7 @@ def identify(keys: Keys, text: str | None, anonymous: Anonymous) -> Caller:
         if not key_is_needed(keys, anonymous):
             return Caller(None, "admin")
         raise Unauthenticated("A key is needed here: send it as the header `Authorization: Bearer KEY`.")
-    key = keys.with_sha256(_checksum(text)) if _KEY.fullmatch(text) else None
+    key = keys.with_sha256(sha256_of(text)) if _KEY.fullmatch(text) else None
     if key is None:
         raise Unauthenticated("That is no key of this service: ask whoever runs it for one.")
     if key.revoked:
@@ -84,10 +96,18 @@ def key_is_needed(keys: Keys, anonymous: Anonymous) -> bool:
     return anonymous == "never" or (anonymous == "while_no_key" and keys.any())
 
 
-def check_role(caller: Caller, needed: Role) -> None:
-    """Raises: Forbidden."""
+def check_role(caller: Caller, needed: Role, *, for_learning: bool = False) -> None:
+    """for_learning: whether it is something that a learn job's own key is for. Raises: Forbidden."""
+    if caller.job_id and for_learning:
+        return
     if _RANK[caller.role] < _RANK[needed]:
         raise Forbidden(f"This needs a key with the role {needed}, and the key {caller.key_id} is a {caller.role}'s.")
+
+
+def check_own_job(caller: Caller, job_id: str | None) -> None:
+    """Raises: Forbidden for the key of another learn job than that one."""
+    if caller.job_id and caller.job_id != job_id:
+        raise Forbidden(f"The key {caller.key_id} is for the learn job {caller.job_id} alone.")
 
 
 def check_strangers(keys: Keys, host: str, anonymous: Anonymous) -> None:
@@ -100,5 +120,6 @@ def check_strangers(keys: Keys, host: str, anonymous: Anonymous) -> None:
         )
 
 
-def _checksum(text: str) -> str:
+def sha256_of(text: str) -> str:
+    """What a key is known by."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -38,7 +38,7 @@ __all__ = [
 _log = logging.getLogger(__name__)
 
 _OWNER, _FILES = 2, 3  # second keys of advisory locks; see `database.ADVISORY`
-_TURNS: Mapping[Turn, int] = {"jobs": 4, "housekeeping": 5, "feed": 6}
+_TURNS: Mapping[Turn, int] = {"jobs": 4, "housekeeping": 5, "feed": 6, "learning": 7}
 _WAIT_FOR_DELETION_S = 60  # as long as a sweep may hold it
 _WAIT_FOR_NOTICE_S, _PAUSE_S = 3.0, 0.05
 

@@ -9,6 +9,7 @@ from app.store.database import Database
 from app.store.images import SqlImages
 from app.store.jobs import SqlJobs
 from app.store.keys import SqlKeys
+from app.store.learn_jobs import SqlLearnJobs
 from app.store.models import SqlModels
 from app.store.next_features import SqlNextFeatures, set_backbone
 from app.store.pairs import STANDING, SqlPairs
@@ -31,6 +32,7 @@ class SqlRepository:
         self.models = SqlModels(database)
         self.next_features = SqlNextFeatures(database)
         self.jobs = SqlJobs(database)
+        self.learn_jobs = SqlLearnJobs(database)
         self.keys = SqlKeys(database)
 
     def claim_backbone(self, identity: BackboneIdentity) -> None:

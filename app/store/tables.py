@@ -11,6 +11,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     Dialect,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -41,6 +42,7 @@ __all__ = [
     "ownership",
     "pairs",
     "queries",
+    "trainer_looks",
 ]
 
 
@@ -196,6 +198,12 @@ jobs = Table(
     Column("started", UtcDateTime),
     Column("finished", UtcDateTime),
     Column("runner", String(32)),  # the attempt that it is; an older one that goes on all the same is refused
+    # Of jobs that a trainer does:
+    Column("phase", Text),  # in words
+    Column("seconds_left", Float),
+    Column("result", JSON),
+    Column("heard", UtcDateTime),  # when its trainer said something last
+    Column("losses", Integer, nullable=False, server_default="0"),  # how many trainers went away without a word
     CheckConstraint("state IN ('waiting', 'running', 'done', 'failed', 'cancelled')", name="jobs_state"),
     **_NEVER_REUSE,
 )
@@ -210,6 +218,16 @@ job_failures = Table(
     Column("detail", Text, nullable=False),
     Index("job_failures_by_job", "job_id", "seq"),
     **_NEVER_REUSE,
+)
+
+# When a trainer asked for work last, through whichever replica: whether one is at hand.
+trainer_looks = Table(
+    "trainer_looks",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    CheckConstraint("id = 1", name="trainer_looks_is_one_row"),
+    info=_OF_ITS_PLACE,
 )
 
 # Who may write into a database server's database; a SQLite file has a lock beside it. See `store.lock`.

@@ -18,8 +18,10 @@ from app.client import (
     Forbidden,
     ImageQuery,
     InvalidRequest,
+    LearnResult,
     NotFound,
     Samekind,
+    StillRunning,
     TrainingHeader,
     TrainingImage,
     TrainingPair,
@@ -215,6 +217,33 @@ def test_jobs_are_started_watched_and_cancelled(client: Samekind, service: Servi
     reindexed = client.reindex()
     assert client.wait_for_job(reindexed.id, timeout=300) == client.job(reindexed.id) == client.cancel_job(reindexed.id)
     assert [each.id for each in client.jobs(page_size=1)][-2:] == [job.id, reindexed.id]
+
+
+def test_learning_is_asked_for_and_done_by_a_trainer(client: Samekind) -> None:
+    """This client is the trainer too."""
+    job = client.learn(force=True)
+    assert client.learn() == job
+    claimed = client.claim_job()
+    assert claimed is not None
+    assert (claimed.id, claimed.force) == (job.id, True)
+    assert client.claim_job() is client.claim_job(new=True) is None
+    assert client.report_progress(claimed.id, claimed.lease, "learning", 0.5, seconds_left=3).state == "running"
+    seen: list[str | None] = []
+    with pytest.raises(StillRunning):
+        client.wait_for_job(job.id, timeout=0, progress=lambda job: seen.append(job.phase))
+    assert seen == ["learning"]
+    result = LearnResult(taken=False, model=None, verdict=None, marks={"last_pair": 1})
+    over = client.finish_job(job.id, claimed.lease, "done", "Nothing to do.", result=result)
+    assert (over.state, over.detail, over.result) == ("done", "Nothing to do.", result)
+    with pytest.raises(Conflict) as caught:
+        client.report_progress(job.id, claimed.lease, "learning", 0.5)
+    assert caught.value.code == "lease_lost"
+    mine = client.claim_job(new=True)
+    assert mine is not None
+    with pytest.raises(Conflict):
+        client.activate(client.models()[0].version, learn_job=mine.id, lease="other")
+    assert client.finish_job(mine.id, mine.lease, "waiting").state == "waiting"
+    assert client.cancel_job(mine.id).state == "cancelled"
 
 
 def test_keys_and_what_they_may(connect: Connect, service: Service) -> None:

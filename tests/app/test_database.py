@@ -50,7 +50,7 @@ def test_sqlite_is_told_to_be_careful(tmp_path: Path, pragma: str, value: object
 def test_a_newer_database_is_refused_with_both_revisions(tmp_path: Path) -> None:
     with open_database(url(tmp_path)) as database, database.writing() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(NewerDatabase, match=r"9999.*0006"), open_database(url(tmp_path)):
+    with pytest.raises(NewerDatabase, match=r"9999.*0008"), open_database(url(tmp_path)):
         pass
 
 

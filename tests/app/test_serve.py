@@ -33,13 +33,15 @@ Save = Callable[[Model], Path]
 
 @contextmanager
 def serving(
-    data: Path, *options: str, prefix: Sequence[str] = ()
+    data: Path, *options: str, prefix: Sequence[str] = (), **variables: str
 ) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
     """`samekind serve` on a free port, until the block ends; killed if it still runs then. prefix: what starts it."""
+    # Whoever tests something else wants no learning beside it.
+    environment = {"SAMEKIND_TRAINER": "remote"} | os.environ | variables
     log = data.with_suffix(".log")
     with log.open("w") as file:
         command = [*prefix, *COMMAND, "serve", "--port", "0", "--data-dir", str(data), *options]
-        process = subprocess.Popen(command, cwd=ROOT, stderr=file, stdout=file, text=True)
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=file, stdout=file, text=True)
     try:
         with httpx.Client(base_url=address(process, log), timeout=60) as client:
             yield process, client

@@ -31,6 +31,7 @@ class Program:
     def __init__(self, log: Path, *arguments: str, **settings: str):
         self.log = log
         others = {name: value for name, value in os.environ.items() if not name.startswith("SAMEKIND_")}
+        others["SAMEKIND_TRAINER"] = "remote"  # learning is for tests that are about it
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 [sys.executable, "-W", "error", "-m", "app.cli", *arguments],

@@ -70,6 +70,7 @@ def start_demo(work: Path, *arguments: str) -> Demo:
     port = free_port()
     command = [sys.executable, "-m", "demo", "--work", str(work), "--port", str(port), *arguments]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SAMEKIND_")}
+    environment["SAMEKIND_LEARN_EVERY"] = "0"  # the tests know which model answers
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -116,6 +117,16 @@ def test_neighbours_are_of_the_same_kind(demo: Demo) -> None:
         answer = httpx.post(f"{demo.url}/v1/search", data={"k": 6}, files={"file": picture}, timeout=60).json()
         hits += [neighbour["category"] == category for neighbour in answer["neighbours"][1:]]
     assert sum(hits) / len(hits) >= 0.7
+
+
+def test_learning_has_a_trainer_there(demo: Demo) -> None:
+    job = httpx.post(f"{demo.url}/v1/jobs", json={"kind": "learn"}, timeout=60).json()
+    url, deadline = f"{demo.url}/v1/jobs/{job['id']}", time.monotonic() + 60
+    while job["phase"] is None:  # what a trainer says
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+        job = httpx.get(url, timeout=60).json()
+    assert httpx.delete(url, timeout=60).json()["state"] == "cancelled"
 
 
 def test_feedback_on_a_query_comes_back_as_pairs(demo: Demo, tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ def fleet(folder: Path, count: int, **variables: str) -> Iterator[list[Replica]]
 
     folder: for logs; no replica keeps anything else on disk. variables: settings, without their prefix.
     """
-    settings = {f"SAMEKIND_{name.upper()}": value for name, value in variables.items()}
+    settings = {"SAMEKIND_TRAINER": "remote"}  # learning is for tests that are about it
+    settings |= {f"SAMEKIND_{name.upper()}": value for name, value in variables.items()}
     with ExitStack() as stack, ThreadPoolExecutor(count) as pool:
         logs = [folder / f"replica-{number}.log" for number in range(count)]
         processes = [_started(stack, log, settings) for log in logs]

@@ -1,4 +1,4 @@
-"""`trainer update --watch`: when it updates, while the service is away, and how it ends."""
+"""`trainer update --watch`: which jobs it does, while the service is away, and how it ends."""
 
 import json
 import os
@@ -13,104 +13,96 @@ from pathlib import Path
 
 import pytest
 
-from app.client import Samekind, Unauthenticated, Upload
+from app.client import ClaimedJob, Samekind, Unauthenticated, Upload
 from tests.app.clients import Answer, canned, problem
 from tests.app.test_serve import serving
 from tests.conftest import ROOT
 from tests.trainer.updates import noise
 from trainer.errors import BadDataset
+from trainer.update.reporter import LeftOff
 from trainer.update.watch import Watch
 
 TIMEOUT_S = 300  # for what takes seconds, on a machine whose cores are busy
 STATS = '{"images": 9, "queries": 0, "pairs": 9, "contradicted": 0, "new_pairs": %d, "model": "m", "indexed": 9}'
-
-NEWEST = {
-    "version": "n",
-    "active": False,
-    "created": "2026-01-01T00:00:00Z",
-    "method": "nml",
-    "feature_dim": 8,
-    "embedding_dim": 4,
-    "b": 1.0,
-    "links": {"file": "/v1/models/n/file", "report": None},
+NONE = Answer(status=204, body=b"")
+JOB = {
+    "id": "a",
+    "kind": "learn",
+    "state": "running",
+    "total": None,
+    "done": 0,
+    "failed": 0,
+    "detail": None,
+    "created": "2030-01-01T00:00:00Z",
+    "started": None,
+    "finished": None,
+    "lease": "b",
+    "lease_s": 60.0,
+    "force": False,
+    "level": "head",
 }
+CLAIMED = Answer(body=json.dumps(JOB).encode())
 
 
-def watch(client: Samekind, update: "Updates") -> Watch:
-    return Watch(client, update, every_pairs=50, poll_s=1, say=update.said.append)
-
-
-class Updates:
-    """Counts them, and fails if it is to."""
+class Jobs:
+    """Counts those that are done, and fails at them if it is to."""
 
     def __init__(self, error: Exception | None = None):
         self.error = error
         self.count = 0
         self.said: list[str] = []
 
-    def __call__(self) -> None:
+    def __call__(self, claimed: ClaimedJob) -> None:
+        assert claimed.lease == "b"
         self.count += 1
         if self.error:
             raise self.error
 
 
-def test_it_updates_when_enough_is_new_and_again_only_after_more_or_after_a_while() -> None:
-    updates = Updates(BadDataset("no."))
-    answers = [Answer(body=body) for new in (49, 50, 99, 100, 3, 50) for body in ((STATS % new).encode(), b"[]")]
-    expected = [0, 1, 1, 2, 2, 3]  # after 3, what was new before has been learned from
-    with canned(*answers) as server, Samekind(server.url) as client:
-        watching = watch(client, updates)
-        for count in expected:
-            watching.look()
-            assert updates.count == count
-        now_s = time.monotonic()
-        assert not watching.is_due(50, now_s + 500, at_once=False)
-        assert watching.is_due(50, now_s + 700, at_once=False)
-    assert len(updates.said) == 3
-    assert all("tried again" in said and "no." in said for said in updates.said)
-
-
-def test_the_first_model_does_not_wait_for_pairs() -> None:
-    updates = Updates()
-    none = (STATS % 0).replace('"m"', "null")
-    answers = [Answer(body=body.encode()) for body in (none.replace("9", "0"), none, none)]
-    with canned(*answers) as server, Samekind(server.url) as client:
-        watching = watch(client, updates)
-        for count in (0, 1, 1):
-            watching.look()
-            assert updates.count == count
+def watch(client: Samekind, jobs: Jobs, every: int | None = None) -> Watch:
+    return Watch(client, jobs, every, poll_s=1, say=jobs.said.append)
 
 
 @pytest.mark.parametrize(
-    ("verdict", "compared_with", "activated", "count"),
+    ("error", "said"),
     [
-        ("even", "m", None, 1),  # an update was killed after the upload
-        ("worse", "m", None, 0),
-        ("even", "before m", None, 0),
-        ("even", "m", "2026-01-01T00:00:00Z", 0),  # the service went back to m
+        (BadDataset("no."), "learning failed: no."),
+        (RuntimeError("what"), "learning failed: RuntimeError('what')"),
+        (LeftOff("It was cancelled."), "left off: It was cancelled."),
     ],
 )
-def test_a_model_that_was_left_behind_is_made_again(
-    verdict: str, compared_with: str, activated: str | None, count: int
-) -> None:
-    """To the service its pairs are no longer new."""
-    updates = Updates(RuntimeError("whatever"))
-    comparison = {"with": compared_with, "verdict": verdict, "measures": [], "categories": []}
-    newest = NEWEST | {"activated": activated, "comparison": comparison}
-    with (
-        canned(Answer(body=(STATS % 0).encode()), Answer(body=json.dumps([newest]).encode())) as server,
-        Samekind(server.url) as client,
-    ):
-        watch(client, updates).look()
-    assert updates.count == count
-    assert all("RuntimeError('whatever')" in said for said in updates.said)
-    assert len(updates.said) == count
+def test_it_does_the_jobs_that_there_are_whatever_comes_of_them(error: Exception, said: str) -> None:
+    jobs = Jobs(error)
+    with canned(NONE, CLAIMED, NONE, CLAIMED) as server, Samekind(server.url) as client:
+        watching = watch(client, jobs)
+        for count in (0, 1, 1, 2):
+            watching.look()
+            assert jobs.count == count
+    assert jobs.said == [said, said]
+    assert {path for _, path, _ in server.asked} == {"/v1/jobs/claim"}
+
+
+def test_with_a_threshold_of_its_own_it_asks_when_enough_is_new_and_again_only_after_more_or_a_while() -> None:
+    jobs = Jobs(BadDataset("no."))
+    answers = [
+        answer
+        for new, is_due in ((49, False), (50, True), (99, False), (100, True), (3, False), (50, True))
+        for answer in (NONE, Answer(body=(STATS % new).encode()), *([CLAIMED] if is_due else []))
+    ]
+    with canned(*answers) as server, Samekind(server.url) as client:
+        watching = watch(client, jobs, every=50)
+        for count in (0, 1, 1, 2, 2, 3):  # after 3, what was new before has been learned from
+            watching.look()
+            assert jobs.count == count
+        now_s = time.monotonic()
+        assert not watching.is_due(50, 50, now_s + 500)
+        assert watching.is_due(50, 50, now_s + 700)
 
 
 def test_a_key_that_is_refused_ends_it() -> None:
     refused = canned(problem(401, "unauthenticated"))
     with refused as server, Samekind(server.url) as client, pytest.raises(Unauthenticated):
-        watch(client, Updates()).run()
+        watch(client, Jobs()).run()
 
 
 @contextmanager
@@ -139,12 +131,13 @@ def test_it_bears_a_service_that_is_away_and_ends_when_it_is_told(tmp_path: Path
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
-    options = ("--every-pairs", "4", "--poll", "0.2", "--d", "4", "--out", str(tmp_path / "runs"))
+    options = ("--every", "4", "--poll", "0.2", "--d", "4", "--out", str(tmp_path / "runs"))
     with watching(f"http://127.0.0.1:{port}", log, *options) as process:
         wait_for(log, "is away", process)
         with serving(data, "--port", str(port)) as (_server, http), Samekind(str(http.base_url)) as client:
             uploads = [Upload(noise(seed), id=f"i{seed}") for seed in range(10)]
             assert all(item.problem is None for item in client.add_images(uploads))
+            assert client.learn().state == "waiting"
             wait_for(log, "is active", process)
             client.give_feedback([("i0", "i1", True), ("i2", "i3", True), ("i0", "i3", False)])
             assert client.give_feedback([("i1", "i2", False)]).recorded == 1

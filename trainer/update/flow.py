@@ -82,8 +82,7 @@ def _brought(
     if is_wanted:
         reporter.at("activating the model", _COMPARED)
         _activate(client, version)
-    reporter.at("writing the report", 0.95)  # last: its pictures take their time
-    bring_report(client, made, collection, run, reporter.say)
+    bring_report(client, made, collection, run, reporter.say)  # last: its pictures take their time
     verdict, marks = made.comparison.verdict, collection.all_marks
     return Outcome("activated" if is_wanted else "kept", version, verdict, summary, marks)
 

@@ -1,6 +1,7 @@
 """What came of an update."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 __all__ = ["Outcome"]
@@ -8,10 +9,10 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an update ended."""
+    """kept: the service keeps the model, and it was not activated."""
 
     state: Literal["activated", "nothing to do", "kept"]
-    version: str | None  # of the new model
-    verdict: str | None  # of the comparison
-    summary: str  # in words: what was learned from, what changed, why the model was or was not taken
-    marks: dict[str, int] = field(default_factory=dict)  # how far the collection was read
+    version: str | None  # of the model that was made
+    verdict: str | None  # of the comparison with the model that was active
+    summary: str  # for people
+    marks: Mapping[str, int]  # how far it has learned: last_pair and the like, as in the manifest

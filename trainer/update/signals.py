@@ -1,8 +1,8 @@
-"""How a program that runs for ever is told to end."""
+"""How a program is told to end."""
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -10,14 +10,15 @@ __all__ = ["ending_at_signals"]
 
 
 @contextmanager
-def ending_at_signals() -> Iterator[None]:
-    """SIGINT and SIGTERM end the program from within, with exit code 0, so that temporary folders are removed.
+def ending_at_signals(exit_code: Callable[[int], int] = lambda _number: 0) -> Iterator[None]:
+    """SIGINT and SIGTERM end the program from within, so that temporary folders are removed and the service hears it.
 
-    As the first process of a container it would not be ended by SIGTERM at all without a handler.
+    exit_code: of the number of the signal. As the first process of a container it would not be ended by SIGTERM at all
+    without a handler.
     """
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        sys.exit(0)
+    def end(number: int, _frame: FrameType | None) -> None:
+        sys.exit(exit_code(number))
 
     signals = (signal.SIGINT, signal.SIGTERM)
     former = [signal.signal(number, end) for number in signals]

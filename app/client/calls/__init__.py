@@ -3,7 +3,18 @@
 from app.client.calls.batches import add_images
 from app.client.calls.feedback import feedback, feedback_history, give_feedback, undo_feedback
 from app.client.calls.images import add_image, change_image, delete_image, image, image_file, images, thumbnail
-from app.client.calls.jobs import cancel_job, job, job_failures, jobs, reindex, start_import
+from app.client.calls.jobs import (
+    cancel_job,
+    claim_job,
+    finish_job,
+    job,
+    job_failures,
+    jobs,
+    learn,
+    reindex,
+    report_progress,
+    start_import,
+)
 from app.client.calls.models import (
     activate,
     delete_model,
@@ -35,11 +46,13 @@ __all__ = [
     "cancel_job",
     "categories",
     "change_image",
+    "claim_job",
     "collection_map",
     "delete_image",
     "delete_model",
     "feedback",
     "feedback_history",
+    "finish_job",
     "give_feedback",
     "image",
     "image_file",
@@ -47,6 +60,7 @@ __all__ = [
     "job",
     "job_failures",
     "jobs",
+    "learn",
     "model",
     "model_file",
     "models",
@@ -54,6 +68,7 @@ __all__ = [
     "ready",
     "reindex",
     "report",
+    "report_progress",
     "rollback",
     "search",
     "search_batch",

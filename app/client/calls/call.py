@@ -26,6 +26,7 @@ __all__ = [
     "bytes_of",
     "file_part",
     "form",
+    "json_if_any",
     "json_of",
     "list_of",
     "nothing_of",
@@ -104,6 +105,11 @@ class Lines:
 def json_of(kind: type[Model]) -> Parser[Model]:
     """Reads an answer that is one JSON object."""
     return lambda response: kind.model_validate_json(response.content)
+
+
+def json_if_any(kind: type[Model]) -> Parser[Model | None]:
+    """Reads the same, or None out of an answer 204."""
+    return lambda response: kind.model_validate_json(response.content) if response.content else None
 
 
 def list_of(kind: type[Model]) -> Parser[list[Model]]:

@@ -37,9 +37,13 @@ def upload_model(file: File) -> Call[ModelDetails]:
     return Call("POST", path_of("models"), json_of(ModelDetails), files=[("file", file_part(file))])
 
 
-def activate(version: str, *, force: bool = False) -> Call[Job]:
-    """Start the job that embeds all images with this model and then searches by it. force: although it is worse."""
-    asked = {"force": True} if force else None
+def activate(version: str, *, force: bool = False, learn_job: str | None = None, lease: str | None = None) -> Call[Job]:
+    """Start the job that embeds all images with this model and then searches by it. force: although it is worse.
+
+    learn_job, lease: of the learn job that it is a part of, and is cancelled with.
+    """
+    given = {"force": force or None, "learn_job": learn_job, "lease": lease}
+    asked = {name: value for name, value in given.items() if value is not None} or None
     return Call("POST", path_of("models", version, "activate"), json_of(Job), repeatable=False, json=asked)
 
 

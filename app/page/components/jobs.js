@@ -11,6 +11,7 @@ const PAGE = 1000;
 const NAMES = {
   add: "Adding files", import: "Importing a folder", activate: "Changing over to a model",
   reextract: "Changing over to a model of another backbone", reindex: "Building the index anew",
+  learn: "Learning",
 };
 
 /** {element, look, add}: shows the jobs that wait or run. look() finds those there are; add(job) shows one that was
