@@ -21,13 +21,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-from trainer.discriminant import pair_discriminant
 
 from benchmarks.measure import header, write_json
 from embedding.backbone import load_backbone
 from embedding.metric import l1_normalised
 from trainer.config import MiniBatch, Network
 from trainer.dataset import read_source
+from trainer.discriminant import pair_discriminant
 from trainer.evaluation import mean_precisions, nearest_others
 from trainer.features import default_cache_folder
 from trainer.image_set import load_image_set

@@ -39,8 +39,9 @@ class Comparison(BaseModel):
     model_config = ConfigDict(strict=True, serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
 
     compared_with: str = Field(alias="with", max_length=64, description="Version of the model that was active.")
-    verdict: Literal["better", "even", "worse"] = Field(
-        description="worse: some measure's interval lies below 0; better: none does, and some lies above; else even."
+    verdict: Literal["better", "even", "worse", "not comparable"] = Field(
+        description="worse: some measure is, beyond chance; better: none is, and some interval lies above 0; not "
+        "comparable: nothing could be held out; else even."
     )
     measures: list[MeasureChange] = Field(max_length=20)
     categories: list[CategoryChange] = Field(max_length=10_000)
