@@ -33,7 +33,6 @@
     |-- Unavailable            not now
     |   |-- NotReady           the service is starting or stopping
     |   |-- Busy               the queue is full
-    |   |-- NoActiveModel      there is no model to search with
     |   `-- StoreUnavailable   the database or the blob store does not answer
     `-- CannotStart            the service refuses to start
         |-- BadSettings        a setting that is unknown, out of range or unsafe
@@ -59,7 +58,6 @@ from app.errors.refusals import (
     ImportsDisabled,
     ModelInUse,
     ModelIsWorse,
-    NoActiveModel,
     NoFormerModel,
     NotReady,
     StoreUnavailable,
@@ -126,7 +124,6 @@ __all__ = [
     "ModelInUse",
     "ModelIsWorse",
     "NewerDatabase",
-    "NoActiveModel",
     "NoFormerModel",
     "NotEmpty",
     "NotReady",
