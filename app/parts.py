@@ -24,7 +24,9 @@ from app.operations.repairing import repairs_of
 from app.ports import Fetcher, Measures, NewIndex, Repository, SharedIndexes, Spool
 from app.services.activation import activate, model_to_start_with
 from app.services.collection import ActiveModel, Collection
+from app.services.components import initial_model
 from app.services.duplicates import near_duplicates
+from app.services.following import current_model
 from app.services.housekeeping import YOUNG_S
 from app.services.indexing import save_snapshot
 from app.services.kept import purge_queries
@@ -92,12 +94,14 @@ def open_collection(
             job_retention=timedelta(seconds=settings.job_retention_s),
             keep_models=settings.keep_models,
             learning=_rules(settings),
+            dimensions=settings.dimensions,
+            components_from=settings.components_from,
             spool=_spool(settings, store),
             import_dir=settings.import_dir,
         )
         purge_queries(collection)
-        if model is not None:
-            activate(collection, model)
+        if activated:
+            activate(collection, _fitting(collection, model))
         yield collection
 
 
@@ -130,14 +134,13 @@ def find_near_duplicates(settings: Settings, bound: float) -> list[tuple[str, st
 
 
 def rebuild_index(settings: Settings) -> ActiveModel:
-    """Embed every image again, whatever a snapshot says. Raises: as `open_collection`, NoActiveModel."""
+    """Embed every image again, whatever a snapshot says. Raises: as `open_collection`."""
     with open_collection(settings, activated=False, alone=True) as collection:
         collection.snapshots.discard()
         model = model_to_start_with(collection.repository, settings.model, shared=bool(collection.shared))
-        if model is not None:
-            activate(collection, model)
+        activate(collection, _fitting(collection, model))
         save_snapshot(collection)
-        return collection.require_active()
+        return current_model(collection)
 
 
 def look_for_damage(settings: Settings, *, quick: bool) -> Iterator[Finding]:
@@ -205,13 +208,20 @@ def _backbones(settings: Settings, measures: Measures) -> LocalBackbones:
     )
 
 
+def _fitting(collection: Collection, model: Model | None) -> Model:
+    """That model; one that nobody has taught only for features of its own backbone."""
+    if model is not None and (model.is_trained or model.backbone == collection.extractor.backbone):
+        return model
+    return initial_model(collection)
+
+
 def _backbone(backbones: LocalBackbones, repository: Repository, model: Model | None) -> Backbone:
-    """The model's, else the one that the stored features come from, else the settings'.
+    """That of a model that has learned, else the one that the stored features come from, else the settings'.
 
     Raises: BackboneUnavailable, BackboneMismatch if the stored features come from another one than the model's.
     """
     held = repository.backbone() if repository.has_features() else None
-    wanted = model.backbone if model else held
+    wanted = model.backbone if model and model.is_trained else held
     if wanted and held not in (None, wanted):
         repository.claim_backbone(wanted)  # refuses, which need not wait until that one is loaded
     backbone = backbones.load(wanted) if wanted else backbones.named()

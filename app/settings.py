@@ -65,7 +65,8 @@ class Settings(BaseSettings):
     # embedding.backbone.DEFAULT_BACKBONE, but that module takes seconds to import; a test compares the two.
     backbone: str = Field(
         "efficientnet-lite0",
-        description="Where features come from while there is neither a model nor an image; later the collection knows.",
+        description="Where features come from while there is neither an image nor a model that has learned; later the "
+        "collection knows.",
     )
     backbone_weights: Path | None = Field(
         None,
@@ -178,6 +179,17 @@ class Settings(BaseSettings):
         ge=2,
         le=24 * 3600,
         description="How long a trainer may say nothing before another one does its job, in seconds.",
+    )
+    dimensions: int = Field(
+        16,
+        ge=1,
+        le=1024,
+        description="d of the principal components that the collection is searched by until a model has learned.",
+    )
+    components_from: int = Field(
+        300,
+        ge=0,
+        description="From how many images on there are such components, of plain features before; 0: never.",
     )
     # Below 100,000 the exact search takes a millisecond.
     approximate_from: int = Field(

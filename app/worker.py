@@ -8,6 +8,7 @@ from threading import Event, Thread
 from app.errors import StoreUnavailable, Unavailable
 from app.jobs.doing import do_next
 from app.services.collection import Collection
+from app.services.components import ask_for_components
 from app.services.jobs import discard_needless_files, discard_strays
 
 __all__ = ["working"]
@@ -22,6 +23,7 @@ _PAUSE_S = 5.0  # until a job is tried again that the database or the blob store
 def working(collection: Collection) -> Iterator[None]:
     """Do jobs while the block runs. The one that is under way at its end is left off after its batch, to be resumed."""
     _discard_strays(collection)
+    ask_for_components(collection)  # a setting has changed, or an attempt failed
     stop = Event()
     thread = Thread(target=_work, args=(collection, stop), name="jobs")
     thread.start()

@@ -7,7 +7,8 @@ what each channel c adds, delta_c in R^d. Then
 
 A share is negative where a channel brings the two nearer. Swapping the two changes nothing: both factors change sign.
 
-Chi2Metric and LinearMetric are sums over channels, phi_t(x) = sum_c f_tc(x_c): delta_tc = f_tc(left_c) - f_tc(right_c).
+Chi2Metric, LinearMetric and RawMetric are sums over channels, phi_t(x) = sum_c f_tc(x_c): there
+delta_tc = f_tc(left_c) - f_tc(right_c).
 
 HellingerNetwork is not. There delta_c is what moving along channel c adds on the straight way between the two vectors
 of roots r = sqrt(x), the Aumann-Shapley value of each phi_t (integrated gradients between the two pictures):
@@ -26,6 +27,7 @@ import numpy.typing as npt
 
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, FloatMatrix, LinearMetric, Metric, check_features, l1_normalised, l2_normalised
+from embedding.raw import RawMetric
 
 __all__ = ["channel_shares"]
 
@@ -51,6 +53,8 @@ def channel_shares(metric: Metric, left: npt.ArrayLike, right: npt.ArrayLike) ->
             return _shares_of_a_sum(_chi2_terms(metric, features))
         case LinearMetric():
             return _shares_of_a_sum(metric.weights * l2_normalised(features).astype(np.float64)[:, None, :])
+        case RawMetric():  # each dimension is a channel
+            return _squares(l2_normalised(features).astype(np.float64))
         case HellingerNetwork():
             return _shares_on_the_way(metric, np.sqrt(l1_normalised(features).astype(np.float64)))
     raise TypeError(f"Distances of a {type(metric).__name__} have no known split by channel.")
@@ -62,6 +66,12 @@ def _chi2_terms(metric: Chi2Metric, features: FloatMatrix) -> Float64Array:
     total = histograms + np.abs(metric.landmarks)
     terms: Float64Array = 2 * histograms * metric.landmarks / np.where(total > 0, total, 1)
     return terms
+
+
+def _squares(vectors: Float64Array) -> Float64Array:
+    """vectors (2, D), left and right."""
+    squares: Float64Array = np.square(vectors[0] - vectors[1])
+    return squares
 
 
 def _shares_of_a_sum(terms: Float64Array) -> Float64Array:

@@ -137,7 +137,8 @@ def embed_in_blocks(
 
 def parameters_of(metric: Metric) -> dict[str, FloatMatrix]:
     """The arrays that a metric consists of, by name: those that it is made from."""
-    return {part.name: getattr(metric, part.name) for part in fields(metric)}  # type: ignore[arg-type] # all are dataclasses
+    values = {part.name: getattr(metric, part.name) for part in fields(metric)}  # type: ignore[arg-type] # all are dataclasses
+    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
 
 
 def check_features(features: npt.ArrayLike, feature_dim: int) -> FloatMatrix:

@@ -9,7 +9,7 @@ import json
 import re
 import struct
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,24 +22,30 @@ from safetensors.numpy import save as save_tensors
 from embedding.backbone_identity import BackboneIdentity
 from embedding.durable import write_whole
 from embedding.errors import BrokenModelFile, ModelMismatch, NewerModelFile
-from embedding.hellinger import HellingerNetwork
-from embedding.metric import Chi2Metric, LinearMetric, Metric, parameters_of
+from embedding.metric import Metric
+from embedding.metric_tensors import Tensors, format_version_of, metric_of, tensors_of
 from embedding.provenance import Provenance
 
-__all__ = ["FORMAT_VERSION", "Calibration", "Model", "check_manifest", "load_model", "model_from_bytes", "save_model"]
+__all__ = [
+    "FORMAT_VERSION",
+    "UNTRAINED",
+    "Calibration",
+    "Model",
+    "check_manifest",
+    "is_trained",
+    "load_model",
+    "model_from_bytes",
+    "save_model",
+]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # the newest that this program knows; what is written, `metric_tensors` says
+
+UNTRAINED = "untrained"  # key of a manifest's `training`: true where nobody has taught the model anything
 
 _METADATA_KEY = "samekind"
 _METHOD = re.compile(r"[A-Za-z0-9_-]{1,50}")  # it goes into tables, labels of metrics and answers
 _MAX_MANIFEST_BYTES = 2**20  # the trainer writes a few kilobytes
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")  # as JSON writes it
-_Tensors = dict[str, npt.NDArray[Any]]
-
-# What a file can hold, by the name in its manifest; the tensors are the fields.
-_METRICS: dict[str, type[Chi2Metric] | type[LinearMetric] | type[HellingerNetwork]] = {
-    kind.kernel: kind for kind in (Chi2Metric, LinearMetric, HellingerNetwork)
-}
 
 
 @dataclass(frozen=True)
@@ -96,6 +102,11 @@ class Model:
         check_manifest(self._manifest())
 
     @property
+    def is_trained(self) -> bool:
+        """False: nobody has taught it anything, it tells general likeness."""
+        return is_trained(self.training)
+
+    @property
     def version(self) -> str:
         """The first 16 digits of the file's sha256: equal content, equal version."""
         return hashlib.sha256(self.to_bytes()).hexdigest()[:16]
@@ -115,7 +126,7 @@ class Model:
 
     def to_bytes(self) -> bytes:
         """The model file's content; the same model gives the same bytes."""
-        tensors = _tensors_of(self)
+        tensors = self._tensors()
         manifest = self._manifest()
         manifest["sha256"] = _checksum(manifest, tensors)
         content: bytes = save_tensors(tensors, metadata={_METADATA_KEY: _as_json(manifest)})
@@ -123,7 +134,7 @@ class Model:
 
     def _manifest(self) -> dict[str, Any]:
         return {
-            "format_version": FORMAT_VERSION,
+            "format_version": format_version_of(self.metric),
             "method": self.method,
             "D": self.metric.feature_dim,
             "d": self.metric.embedding_dim,
@@ -137,7 +148,15 @@ class Model:
 
     def manifest(self) -> dict[str, Any]:
         """The fields of the file's manifest, for people and for the API."""
-        return self._manifest() | {"sha256": _checksum(self._manifest(), _tensors_of(self))}
+        return self._manifest() | {"sha256": _checksum(self._manifest(), self._tensors())}
+
+    def _tensors(self) -> Tensors:
+        return tensors_of(self.metric) | (self.provenance.tensors() if self.provenance else {})
+
+
+def is_trained(training: object) -> bool:
+    """Whether a model whose manifest holds that as `training` has learned; a manifest may hold anything there."""
+    return not (isinstance(training, Mapping) and training.get(UNTRAINED) is True)
 
 
 def save_model(model: Model, path: Path) -> None:
@@ -168,14 +187,14 @@ def model_from_bytes(content: bytes, origin: str = "the model file") -> Model:
             f"{origin} has format version {written}, this program knows up to {FORMAT_VERSION}: upgrade the program."
         )
     try:
-        tensors: _Tensors = load_tensors(content)
+        tensors: Tensors = load_tensors(content)
         expected = manifest.pop("sha256")
         if _checksum(manifest, tensors) != expected:
             raise BrokenModelFile(f"{origin} does not match its checksum {expected}: fetch or make it again.")
         calibration = manifest["calibration"]
         return Model(
             method=manifest["method"],
-            metric=_metric_of(manifest["kernel"], tensors),
+            metric=metric_of(manifest, tensors),
             backbone=BackboneIdentity.from_json(manifest["backbone"]),
             b=float(manifest["b"]),
             calibration=Calibration(**calibration) if calibration else None,
@@ -210,27 +229,12 @@ def _manifest_in(content: bytes, origin: str) -> dict[str, Any]:
     return manifest
 
 
-def _tensors_of(model: Model) -> _Tensors:
-    metric = model.metric
-    if metric.kernel not in _METRICS:
-        raise TypeError(f"No file form for {type(metric).__name__}.")
-    own = {name: np.ascontiguousarray(values) for name, values in parameters_of(metric).items()}
-    return own | (model.provenance.tensors() if model.provenance else {})
-
-
-def _metric_of(kernel: str, tensors: _Tensors) -> Metric:
-    if kernel not in _METRICS:
-        raise ValueError(f"unknown kernel {kernel!r}")
-    kind = _METRICS[kernel]
-    return kind(**{part.name: tensors[part.name] for part in fields(kind)})
-
-
 def _as_json(manifest: Mapping[str, Any]) -> str:
     """The one spelling that the checksum is taken over. NaN is refused: it is no JSON, and others could not read it."""
     return json.dumps(manifest, sort_keys=True, allow_nan=False)
 
 
-def _checksum(manifest: Mapping[str, Any], tensors: _Tensors) -> str:
+def _checksum(manifest: Mapping[str, Any], tensors: Tensors) -> str:
     digest = hashlib.sha256(_as_json(manifest).encode())
     for name in sorted(tensors):
         digest.update(f"{name} {tensors[name].dtype} {tensors[name].shape}".encode())

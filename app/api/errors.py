@@ -65,7 +65,6 @@ ROWS: Mapping[type[Exception], Row] = {
     app_errors.MissingFile: Row(500, "file_missing"),
     app_errors.Busy: Row(503, "busy"),
     app_errors.NotReady: Row(503, "not_ready"),
-    app_errors.NoActiveModel: Row(503, "no_active_model"),
     app_errors.StoreUnavailable: Row(503, "store_unavailable"),
     embedding_errors.UnsupportedImage: Row(415, "unsupported_image"),
     embedding_errors.BrokenImage: Row(422, "broken_image"),

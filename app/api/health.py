@@ -26,7 +26,7 @@ async def healthz() -> Health:
 @router.head("/readyz", include_in_schema=False)
 @router.get("/readyz", response_model=Readiness)
 async def readyz(collection: CollectionDep, request: Request) -> Response:
-    """It can answer: if this fails, send requests elsewhere. Without a model it is ready to take images.
+    """It can answer: if this fails, send requests elsewhere.
 
     The problem document of a 503 holds the same `checks`; each that failed says why.
     """
@@ -37,5 +37,7 @@ async def readyz(collection: CollectionDep, request: Request) -> Response:
     shown = {name: check.model_dump() for name, check in results.items()}
     if failed := [f"{name}: {check.why}" for name, check in results.items() if not check.ok]:
         return problem(503, "not_ready", " ".join(failed), headers=_RETRY_AFTER, extra={"checks": shown})
-    model = collection.active.version if collection.active else None
-    return JSONResponse(Readiness(model=model, checks=results).model_dump())
+    active = collection.active
+    if active is None:
+        raise NotReady("The service has no model yet: ask again in a moment.")
+    return JSONResponse(Readiness(model=active.version, trained=active.model.is_trained, checks=results).model_dump())

@@ -7,7 +7,7 @@ from app.api.probes import Probe
 from app.contract.answers import Check
 from app.errors import NotReady, StoreUnavailable
 from app.services.collection import Collection
-from app.services.following import followed
+from app.services.following import current_model
 
 __all__ = ["Checks"]
 
@@ -43,9 +43,7 @@ class Checks:
 
         Raises: NotReady, StoreUnavailable.
         """
-        active = followed(self._collection)
-        if active is None:
-            return None
+        active = current_model(self._collection)
         if active.index.model_version != active.version:
             raise NotReady(f"The index is of model {active.index.model_version}, active is {active.version}.")
         try:

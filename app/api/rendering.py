@@ -15,6 +15,7 @@ from app.services.overview import CollectionMap
 from app.services.search import Answer, Neighbour
 from app.services.stats import Stats
 from app.services.suggestions import Suggestions
+from embedding.model_file import is_trained
 
 __all__ = [
     "categories_answer",
@@ -88,6 +89,7 @@ def search_answer(answer: Answer) -> answers.SearchAnswer:
     return answers.SearchAnswer(
         query_id=answer.query_id,
         model=answer.model,
+        trained=answer.trained,
         k=answer.k,
         offset=answer.offset,
         category=answers.Vote(category=vote.category, share=vote.share) if (vote := answer.category) else None,
@@ -123,7 +125,7 @@ def suggestions_answer(suggestions: Suggestions) -> answers.Suggestions:
         )
         for each in suggestions.pairs
     ]
-    return answers.Suggestions(model=suggestions.model, suggestions=pairs)
+    return answers.Suggestions(model=suggestions.model, trained=suggestions.trained, suggestions=pairs)
 
 
 def model_summary(model: ModelRecord) -> answers.ModelSummary:
@@ -146,7 +148,7 @@ def map_answer(made: CollectionMap) -> answers.CollectionMap:
         )
         for point in made.points
     ]
-    return answers.CollectionMap(model=made.model, images=made.image_count, points=points)
+    return answers.CollectionMap(model=made.model, trained=made.trained, images=made.image_count, points=points)
 
 
 def stats_answer(stats: Stats) -> answers.Stats:
@@ -158,6 +160,7 @@ def stats_answer(stats: Stats) -> answers.Stats:
         contradicted=stats.contradicted,
         new_pairs=stats.new_pairs,
         model=stats.model,
+        trained=stats.trained,
         indexed=stats.indexed,
         approximation=answers.Approximation(**vars(stats.approximation)) if stats.approximation else None,
     )
@@ -196,6 +199,7 @@ def _summary(model: ModelRecord) -> Mapping[str, Any]:
         "active": model.active,
         "created": model.created,
         "method": manifest["method"],
+        "trained": is_trained(manifest.get("training")),
         "feature_dim": manifest["D"],
         "embedding_dim": manifest["d"],
         "b": manifest["b"],

@@ -6,7 +6,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from app.contract.jobs import ClaimedJob, GoingOn, Job, JobFailure, JobPage, LearnResult
-from app.contract.models import CategoryChange, Comparison, MeasureChange, ModelDetails, ModelLinks, ModelSummary
+from app.contract.models import (
+    TRAINED,
+    CategoryChange,
+    Comparison,
+    MeasureChange,
+    ModelDetails,
+    ModelLinks,
+    ModelSummary,
+)
 from app.contract.overview import Approximation, Categories, CategoryCount, CollectionMap, MapPoint, Stats
 from app.contract.service import Check, Health, Readiness, WhoAmI
 
@@ -144,6 +152,7 @@ class SearchAnswer(BaseModel):
         "is a whole stored image or several examples, and if it could not be kept."
     )
     model: str = Field(description="Version of the model that answered.")
+    trained: bool = TRAINED
     k: int
     offset: int
     category: Vote | None = Field(
@@ -202,4 +211,5 @@ class Suggestion(BaseModel):
 
 class Suggestions(BaseModel):
     model: str = Field(description="Version of the active model, whose distances and probabilities these are.")
+    trained: bool = TRAINED
     suggestions: list[Suggestion] = Field(description="The most worth asking about first; none without two images.")

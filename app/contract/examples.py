@@ -63,6 +63,7 @@ VOTE: Json = {"category": "cups", "share": 1.0}
 SEARCH: Json = {
     "query_id": "q_6f1d0c52a7be4d0e9c3b",
     "model": VERSION,
+    "trained": True,
     "k": 10,
     "offset": 0,
     "category": VOTE,
@@ -89,7 +90,7 @@ SUGGESTION: Json = {
     "probability": 0.52,
     "reason": "uncertain",
 }
-SUGGESTIONS: Json = {"model": VERSION, "suggestions": [SUGGESTION]}
+SUGGESTIONS: Json = {"model": VERSION, "trained": True, "suggestions": [SUGGESTION]}
 
 MEASURE: Json = {
     "before": 0.712,
@@ -114,6 +115,7 @@ MODEL: Json = {
     "active": True,
     "created": _CREATED,
     "method": "nml",
+    "trained": True,
     "feature_dim": 1280,
     "embedding_dim": 64,
     "b": 0.12,
@@ -125,7 +127,7 @@ MODEL_DETAILS: Json = MODEL | {"manifest": {"format_version": 1, "method": "nml"
 CATEGORY_COUNT: Json = {"name": "cups", "images": 640}
 CATEGORIES: Json = {"categories": [CATEGORY_COUNT], "without": 3}
 MAP_POINT: Json = {"id": IMAGE_ID, "x": 0.31, "y": 0.58, "category": "cups"}
-COLLECTION_MAP: Json = {"model": VERSION, "images": 1204, "points": [MAP_POINT]}
+COLLECTION_MAP: Json = {"model": VERSION, "trained": True, "images": 1204, "points": [MAP_POINT]}
 APPROXIMATION: Json = {"lists": 4000, "probed": 31, "recall": 0.9952}
 STATS: Json = {
     "images": 1204,
@@ -134,6 +136,7 @@ STATS: Json = {
     "contradicted": 12,
     "new_pairs": 60,
     "model": VERSION,
+    "trained": True,
     "indexed": 1204,
     "approximation": APPROXIMATION,
 }
@@ -183,6 +186,7 @@ CHECK: Json = {"ok": True, "why": None}
 READINESS: Json = {
     "status": "ready",
     "model": VERSION,
+    "trained": True,
     "checks": {"database": CHECK, "blobs": CHECK, "extractor": CHECK, "index": CHECK},
 }
 

@@ -5,7 +5,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["CategoryChange", "Comparison", "MeasureChange", "ModelDetails", "ModelLinks", "ModelSummary"]
+__all__ = ["TRAINED", "CategoryChange", "Comparison", "MeasureChange", "ModelDetails", "ModelLinks", "ModelSummary"]
+
+TRAINED: Any = Field(
+    description="Whether the model has learned from people; false: it tells pictures by general likeness alone."
+)
 
 
 class Compared(BaseModel):
@@ -57,6 +61,7 @@ class ModelSummary(BaseModel):
     active: bool
     created: datetime
     method: str
+    trained: bool = TRAINED
     feature_dim: int = Field(description="D.")
     embedding_dim: int = Field(description="d.")
     b: float = Field(description="Threshold: same kind means squared distance < b.")

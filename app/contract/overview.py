@@ -2,6 +2,8 @@
 
 from pydantic import BaseModel, Field
 
+from app.contract.models import TRAINED
+
 __all__ = ["Approximation", "Categories", "CategoryCount", "CollectionMap", "MapPoint", "Stats"]
 
 
@@ -28,6 +30,7 @@ class CollectionMap(BaseModel):
     """Images placed so that those lie close together that are alike to the model, as far as a plane can show it."""
 
     model: str = Field(description="Version of the active model, whose embeddings are shown.")
+    trained: bool = TRAINED
     images: int = Field(description="How many there are; there may be points for some of them only.")
     points: list[MapPoint] = Field(description="In random order: the first n are an even sample too.")
 
@@ -46,7 +49,8 @@ class Stats(BaseModel):
     new_pairs: int = Field(
         description="Of them, those with a verdict that is newer than what the newest model made from feedback knows."
     )
-    model: str | None
+    model: str = Field(description="Version of the active model.")
+    trained: bool = TRAINED
     indexed: int = Field(description="Images that the active model's index holds.")
     approximation: Approximation | None = Field(
         None, description="How searches without a filter are approximated; null: they are exact."

@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from app.contract.models import TRAINED
+
 __all__ = ["Check", "Health", "Readiness", "WhoAmI"]
 
 
@@ -31,5 +33,6 @@ class Check(BaseModel):
 
 class Readiness(BaseModel):
     status: Literal["ready"] = "ready"
-    model: str | None
+    model: str = Field(description="Version of the active model.")
+    trained: bool = TRAINED
     checks: dict[str, Check] = Field(description="`database`, `blobs`, `extractor`, `index`.")

@@ -34,7 +34,6 @@
     |-- Unavailable            not now
     |   |-- NotReady           the service is starting or stopping
     |   |-- Busy               the queue is full
-    |   |-- NoActiveModel      there is no model to search with
     |   `-- StoreUnavailable   the database or the blob store does not answer
     `-- CannotStart            the service refuses to start
         |-- BadSettings        a setting that is unknown, out of range or unsafe
@@ -61,7 +60,6 @@ from app.errors.refusals import (
     LeaseLost,
     ModelInUse,
     ModelIsWorse,
-    NoActiveModel,
     NoFormerModel,
     NotReady,
     StoreUnavailable,
@@ -129,7 +127,6 @@ __all__ = [
     "ModelInUse",
     "ModelIsWorse",
     "NewerDatabase",
-    "NoActiveModel",
     "NoFormerModel",
     "NotEmpty",
     "NotReady",

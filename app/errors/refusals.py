@@ -10,7 +10,6 @@ __all__ = [
     "LeaseLost",
     "ModelInUse",
     "ModelIsWorse",
-    "NoActiveModel",
     "NoFormerModel",
     "NotReady",
     "StoreUnavailable",
@@ -70,10 +69,6 @@ class NotReady(Unavailable):
 
 class Busy(Unavailable):
     """So many requests wait for the backbone, or so many jobs for their turn, that another one would wait too long."""
-
-
-class NoActiveModel(Unavailable):
-    """There is no active model to search with."""
 
 
 class StoreUnavailable(Unavailable):

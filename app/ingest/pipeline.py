@@ -20,6 +20,7 @@ from app.ingest.sources import Item
 from app.records import FeatureMatrix
 from app.services.adding import Prepared, Upload, checked, keep_files, prepare, store
 from app.services.collection import Collection
+from app.services.components import between_batches
 from app.services.steady import OtherBackbone
 from embedding.errors import BadFeatures, BrokenImage, ImageTooLarge, UnsupportedImage
 from embedding.process import cores
@@ -86,6 +87,7 @@ def ingest(
         for batch, features in _ahead(extracting, lambda each: _extracted(collection, each), batches, _EXTRACTED):
             outcomes = _stored(collection, batch, features)
             stored(outcomes)
+            between_batches(collection)
             yield from outcomes
 
 

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from app.errors import AppError, StoreUnavailable, UnknownJob
-from app.jobs.models import activate, reindex
+from app.jobs.models import activate, components, reindex
 from app.jobs.pictures import add_spooled, import_source
 from app.jobs.run import Cancelled, Interrupted, Run
 from app.records import JobRecord
 from app.services.activation import ACTIVATE, REEXTRACT, REINDEX
 from app.services.batches import ADD
 from app.services.collection import Collection
+from app.services.components import COMPONENTS
 from app.services.following import followed
 from app.services.imports import IMPORT
 from embedding.errors import EmbeddingError
@@ -28,6 +29,7 @@ KINDS: Mapping[str, Kind] = {
     ACTIVATE: activate,
     REEXTRACT: activate,
     REINDEX: reindex,
+    COMPONENTS: components,
 }
 
 

@@ -1,11 +1,12 @@
-"""Jobs about the model that searches use: activation, and the index built anew."""
+"""Jobs about the model that searches use: activation, principal components, and the index built anew."""
 
 from app.jobs.reextraction import reextract
 from app.jobs.run import Run
 from app.services.activation import Watcher, activate_version, rebuild
+from app.services.components import make_components
 from app.services.models import stored_model
 
-__all__ = ["activate", "reindex"]
+__all__ = ["activate", "components", "reindex"]
 
 
 def activate(run: Run) -> str:
@@ -24,8 +25,17 @@ def activate(run: Run) -> str:
     return f"Model {version} was active already: nothing was done."
 
 
+def components(run: Run) -> str:
+    """Search by principal components of the collection, if nobody has taught a model yet. Raises: BadFeatures."""
+    run.expect(run.collection.repository.counts().images)
+    version = make_components(run.collection, Watcher(run.is_at, run.check))
+    if version is None:
+        return "Nothing was done: they were made already, or another model has taken over."
+    return f"Model {version} is active: principal components of the collection, until something is learned."
+
+
 def reindex(run: Run) -> str:
-    """Embed all images again with the active model. Raises: NoActiveModel, BadFeatures."""
+    """Embed all images again with the active model. Raises: BadFeatures."""
     run.expect(run.collection.repository.counts().images)
     rebuild(run.collection, Watcher(run.is_at, run.check))
     return "The index was built anew."

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,10 @@ from app.services.following import current_model, followed
 from app.services.indexing import Looked, bring_up, catch_up, embed_again, fill, save_snapshot
 from app.services.jobs import add_job
 from app.services.learning import add_part
-from app.services.models import check_model, stored_model
+from app.services.models import backbone_of, check_model, register, stored_model, training_of
 from embedding.errors import BackboneUnavailable, ModelMismatch
 from embedding.metric import Metric
-from embedding.model_file import Model, load_model
+from embedding.model_file import Model, is_trained, load_model
 
 __all__ = [
     "ACTIVATE",
@@ -62,15 +63,17 @@ class Watcher:
 def model_to_start_with(repository: Repository, path: Path | None, *, shared: bool = False) -> Model | None:
     """The model in the file if there is one, else the one that was active last, else none.
 
-    shared: by replicas; then that of the file comes last: a replica that starts changes nothing for the others.
+    shared: by replicas; then that of the file comes last: a replica that starts changes nothing for the others, unless
+    they have none that has learned.
     Raises: ModelFileError and its kinds.
     """
     if path is not None and not shared:
         return load_model(path)
     version = repository.models.active_version()
-    if version is None and path is not None:
+    active = stored_model(repository, version) if version else None
+    if path is not None and (active is None or not active.is_trained):
         return load_model(path)
-    return stored_model(repository, version) if version else None
+    return active
 
 
 def activate(collection: Collection, model: Model) -> None:
@@ -78,13 +81,13 @@ def activate(collection: Collection, model: Model) -> None:
 
     Raises: BadFeatures, StoreUnavailable; then the model that was active stays so.
     """
-    version = model.version
-    if collection.shared and collection.repository.models.active_version():
+    if _others_stay(collection, model):
         _join(collection)
         return
-    collection.repository.models.register(version, model.manifest(), model.to_bytes(), datetime.now(UTC))
+    register(collection, model)
     try:
-        _take_over(collection, model, Watcher(may_take_over=lambda: _check_first(collection)), from_snapshot=True)
+        may_take_over = partial(_check_first, collection, model)
+        _take_over(collection, model, Watcher(may_take_over=may_take_over), from_snapshot=True)
     except _OvertakenError:
         _join(collection)
 
@@ -93,10 +96,22 @@ class _OvertakenError(Exception):
     """Another replica has activated a model while this one began with a file's."""
 
 
-def _check_first(collection: Collection) -> None:
+def _check_first(collection: Collection, model: Model) -> None:
     """Raises: _OvertakenError."""
-    if collection.shared and collection.repository.models.active_version():
+    if _others_stay(collection, model):
         raise _OvertakenError
+
+
+def _others_stay(collection: Collection, model: Model) -> bool:
+    """Whether replicas search with a model that one which starts with this one leaves alone.
+
+    An untrained one gives way to a file's, and, which only happens without images, to one of the backbone that is set.
+    """
+    version = collection.repository.models.active_version() if collection.shared else None
+    if version is None:
+        return False
+    active = collection.repository.models.get(version)
+    return is_trained(training_of(active)) or (not model.is_trained and backbone_of(active) == model.backbone)
 
 
 def _point_to(shared: SharedIndexes, version: str) -> None:
@@ -154,13 +169,13 @@ def activate_version(collection: Collection, version: str, watcher: Watcher) -> 
 
 
 def start_reindex(collection: Collection) -> JobRecord:
-    """Have the index built anew. Raises: NoActiveModel."""
+    """Have the index built anew."""
     current_model(collection)
     return add_job(collection, REINDEX, {})
 
 
 def rebuild(collection: Collection, watcher: Watcher) -> None:
-    """The work of it: embed every image again, whatever index and snapshot say. Raises: NoActiveModel, BadFeatures."""
+    """The work of it: embed every image again, whatever index and snapshot say. Raises: BadFeatures."""
     active = current_model(collection)
     if collection.shared:  # there is but one of that model: it is renewed while it is searched
         embed_again(collection.repository, active, watcher.indexed)

@@ -20,6 +20,7 @@ from app.errors import IdTaken, StoreUnavailable, shown
 from app.ports import Extractor
 from app.records import FeatureMatrix, Fields, FileDeletions, NewImage, Picture, StoredImage
 from app.services.collection import ActiveModel, Collection
+from app.services.components import ask_for_components
 from app.services.fields import check_image_id, check_text, metadata_from
 from app.services.files import delete_files, may_be_gone
 from app.services.following import followed
@@ -168,6 +169,8 @@ def _store(
             seqs = np.array([outcome[0].seq for outcome in outcomes if outcome and outcome[1]], np.int64)
             active.index.add(seqs, embeddings[new])
     collection.fed_soon.set()
+    if new:
+        ask_for_components(collection, max(outcome[0].seq for outcome in outcomes if outcome))
     if None in outcomes:
         refused = [each.image.files for each, outcome in zip(prepared, outcomes, strict=True) if outcome is None]
         delete_files(collection, list(chain(*refused)))

@@ -11,7 +11,6 @@ from threading import Event, Lock
 import numpy as np
 import numpy.typing as npt
 
-from app.errors import NoActiveModel
 from app.ports import (
     Backbones,
     Blobs,
@@ -34,7 +33,7 @@ from app.services.learn_rules import LearnRules
 from embedding.errors import BadFeatures
 from embedding.model_file import Model
 
-__all__ = ["ActiveModel", "Collection"]
+__all__ = ["ActiveModel", "Collection", "NextLook"]
 
 _SEARCHES_A_PURGE = 1000
 
@@ -56,6 +55,17 @@ class ActiveModel:
                 "pictures no finite embedding, so it cannot be searched with: activate another model."
             )
         return embeddings
+
+
+@dataclass(frozen=True)
+class NextLook:
+    """From which image on it is worth looking whether something is due, while that model is active."""
+
+    version: str = ""
+    seq: int = 0
+
+    def is_after(self, version: str, seq: int) -> bool:
+        return self.version == version and seq < self.seq
 
 
 @dataclass
@@ -80,6 +90,8 @@ class Collection:
     query_retention: timedelta
     job_retention: timedelta
     keep_models: int  # of the newest
+    dimensions: int  # d of principal components of the collection
+    components_from: int  # images on there are some, while nobody has taught a model; 0: never
     spool: Spool  # where uploaded files wait for the job that adds them
     import_dir: Path | None  # what imports may read
     turns: Turns
@@ -97,6 +109,10 @@ class Collection:
     sweep_soon: Event = field(default_factory=Event)
     # Set where a job was added: who does them need not look for one all the time.
     job_added: Event = field(default_factory=Event)
+    # Set where principal components were asked for: a run that adds many images makes them between two batches.
+    components_due: Event = field(default_factory=Event)
+    next_look: NextLook = NextLook()  # for them
+    looking: Lock = field(default_factory=Lock)  # held by the one thread that does so
 
     learning: LearnRules = field(default_factory=LearnRules)
 
@@ -115,13 +131,3 @@ class Collection:
     def purge_is_due(self) -> bool:
         """True once in a while: expired queries are forgotten by those who search, not by a clock of our own."""
         return next(self._searches) % _SEARCHES_A_PURGE == 0
-
-    def require_active(self) -> ActiveModel:
-        """Raises: NoActiveModel."""
-        if self.active is None:
-            raise NoActiveModel(
-                "No model is active, so there is nothing to search with: train one, then send it to "
-                "POST /v1/models and activate it, or start with SAMEKIND_MODEL set to the model file. Images can be "
-                "added already."
-            )
-        return self.active

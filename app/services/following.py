@@ -16,15 +16,20 @@ __all__ = ["current_model", "followed"]
 
 _log = logging.getLogger(__name__)
 
+# Every start activates one, so only a hand in the database, or a restore behind a running replica, brings this about.
+_NO_MODEL = "The database names no model as the active one: start the service again, which makes one."
+
 
 def current_model(collection: Collection) -> ActiveModel:
-    """The active model of the collection. Raises: NoActiveModel, NotReady, StoreUnavailable, ModelFileError."""
-    followed(collection)
-    return collection.require_active()
+    """The active model of the collection. Raises: NotReady, StoreUnavailable, ModelFileError."""
+    active = followed(collection)
+    if active is None:
+        raise NotReady(_NO_MODEL)
+    return active
 
 
 def followed(collection: Collection) -> ActiveModel | None:
-    """The same, None if no model is active.
+    """The same, None in a program that was opened without one, as for a repair.
 
     Raises: NotReady if its backbone is not at hand here, StoreUnavailable, ModelFileError.
     """
@@ -38,25 +43,19 @@ def followed(collection: Collection) -> ActiveModel | None:
 
 def _is_current(collection: Collection) -> bool:
     active = collection.active
-    version = collection.repository.models.active_version()
-    if active is None or version is None:
-        is_same_model = active is None and version is None
-        return is_same_model and collection.repository.backbone() == collection.extractor.backbone
-    return active.version == version
+    return active is not None and active.version == collection.repository.models.active_version()
 
 
 def _follow(collection: Collection) -> None:
     version = collection.repository.models.active_version()
-    model = stored_model(collection.repository, version) if version else None
-    backbone = model.backbone if model else collection.repository.backbone()
-    if backbone is not None and backbone != collection.extractor.backbone:
+    if version is None:
+        raise NotReady(_NO_MODEL)
+    model = stored_model(collection.repository, version)
+    if model.backbone != collection.extractor.backbone:
         try:
-            collection.extractor, collection.extraction = collection.backbones.open(backbone)
+            collection.extractor, collection.extraction = collection.backbones.open(model.backbone)
         except BackboneUnavailable as error:
             raise NotReady(f"Another replica has changed the collection's backbone. {error}") from error
-    if model is None:
-        collection.active = None
-        return
     index = collection.new_index(model.metric.embedding_dim, model.version)
     collection.active = ActiveModel(model.version, model, index)
     _log.info("Model %s was activated by another replica; it is used from now on.", model.version)

@@ -4,17 +4,20 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from app.errors import ModelIsWorse, NoFormerModel, UnknownModel
 from app.ports import Repository
 from app.records import ModelRecord
 from app.services.collection import Collection
 from app.services.fields import nests_deeper
+from embedding.backbone_identity import BackboneIdentity
 from embedding.errors import BrokenModelFile
 from embedding.model_file import Model, check_manifest, model_from_bytes
 
 __all__ = [
     "KeptModel",
+    "backbone_of",
     "check_may_take_over",
     "check_model",
     "former_version",
@@ -22,7 +25,9 @@ __all__ = [
     "list_models",
     "model_file",
     "one_model",
+    "register",
     "stored_model",
+    "training_of",
 ]
 
 _log = logging.getLogger(__name__)
@@ -48,8 +53,13 @@ def keep_model(collection: Collection, content: bytes) -> KeptModel:
         raise BrokenModelFile(f"The uploaded file has a manifest of more than {_MAX_DEPTH} levels: train it again.")
     models = collection.repository.models
     is_new = all(each.version != model.version for each in models.all())
-    models.register(model.version, model.manifest(), model.to_bytes(), datetime.now(UTC))
+    register(collection, model)
     return KeptModel(models.get(model.version), is_new)
+
+
+def register(collection: Collection, model: Model) -> None:
+    """Keep a model, inactive; the same again changes nothing. Raises: StoreUnavailable."""
+    collection.repository.models.register(model.version, model.manifest(), model.to_bytes(), datetime.now(UTC))
 
 
 def list_models(collection: Collection) -> list[ModelRecord]:
@@ -102,10 +112,23 @@ def former_version(collection: Collection) -> str:
     return version
 
 
-def _is_worse(model: ModelRecord) -> bool:
-    """A manifest may hold anything; what is no comparison says nothing."""
+def training_of(model: ModelRecord) -> Mapping[str, Any]:
+    """How it was made, as its manifest says; a manifest may hold anything."""
     training = model.manifest.get("training")
-    comparison = training.get("comparison") if isinstance(training, Mapping) else None
+    return training if isinstance(training, Mapping) else {}
+
+
+def backbone_of(model: ModelRecord) -> BackboneIdentity | None:
+    """None for a damaged manifest."""
+    try:
+        return BackboneIdentity.from_json(model.manifest["backbone"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _is_worse(model: ModelRecord) -> bool:
+    """What is no comparison says nothing."""
+    comparison = training_of(model).get("comparison")
     return isinstance(comparison, Mapping) and comparison.get("verdict") == "worse"
 
 

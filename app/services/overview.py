@@ -37,6 +37,7 @@ class Point:
 @dataclass(frozen=True)
 class CollectionMap:
     model: str  # version
+    trained: bool  # whether that has learned from people
     image_count: int  # of the whole collection
     points: list[Point]
 
@@ -47,7 +48,7 @@ def categories(collection: Collection) -> CategoryCounts:
 
 
 def collection_map(collection: Collection, limit: int) -> CollectionMap:
-    """Raises: BadLimit, NoActiveModel, StoreUnavailable."""
+    """Raises: BadLimit, NotReady, StoreUnavailable."""
     if not 1 <= limit <= MAX_POINTS:
         raise BadLimit(f"limit must be 1 to {MAX_POINTS:,}, got {shown(limit)}.")
     active = current_model(collection)
@@ -56,7 +57,7 @@ def collection_map(collection: Collection, limit: int) -> CollectionMap:
     there = np.array([int(seq) in labels for seq in seqs], bool)  # others were deleted in between
     places = plane(embeddings[there])
     points = [Point(labels[int(seq)], float(x), float(y)) for seq, (x, y) in zip(seqs[there], places, strict=True)]
-    return CollectionMap(active.version, len(active.index), points)
+    return CollectionMap(active.version, active.model.is_trained, len(active.index), points)
 
 
 def plane(embeddings: npt.NDArray[np.float32]) -> Wide:

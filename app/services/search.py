@@ -15,7 +15,6 @@ from app.records import FeatureMatrix, ImageFilter, StoredImage
 from app.services.collection import ActiveModel, Collection
 from app.services.examples import point_between
 from app.services.explaining import Explanation, by_channel, by_dimension
-from app.services.following import current_model
 from app.services.images import read_file
 from app.services.kept import keep_query
 from app.services.queries import ByExamples, ByImage, ByUpload, Options, Query, check_query
@@ -46,6 +45,7 @@ class Neighbour:
 class Answer:
     query_id: str | None  # what feedback may call the query's picture, if that was kept
     model: str  # version
+    trained: bool  # whether that has learned from people
     k: int  # as asked for
     offset: int
     category: Vote | None  # of all that was looked at, what is passed over too
@@ -69,13 +69,11 @@ async def search(collection: Collection, query: Query, options: Options, made: C
     The features of a picture that is not stored as it is, an upload, a part of an image, are kept for a while, for
     feedback. Searching goes on where they cannot be kept, on a full disk or behind a lock: then there is no query id.
 
-    Raises: BadLimit, BadSearch, NoActiveModel, UnknownImage, UnknownReference, BadImage and its kinds, FetchRefused,
-    FetchFailed, MissingFile, StoreUnavailable, NotReady.
+    Raises: BadLimit, BadSearch, UnknownImage, UnknownReference, BadImage and its kinds, FetchRefused, FetchFailed,
+    MissingFile, StoreUnavailable, NotReady.
     """
     options.check(collection.max_k)
     check_query(query)
-    if collection.active is None:  # before a picture is extracted for nothing
-        await run_sync(current_model, collection)
     return await again_if_switched(collection, lambda: _searched(collection, query, options, made))
 
 
@@ -113,7 +111,7 @@ def _answer(
     neighbours = found[options.offset :]
     if options.explain:
         neighbours = _explained(collection, active, origin, neighbours)
-    return Answer(query_id, active.version, options.k, options.offset, category, neighbours)
+    return Answer(query_id, active.version, active.model.is_trained, options.k, options.offset, category, neighbours)
 
 
 def _origin(collection: Collection, active: ActiveModel, query: Query, features: FeatureMatrix | None) -> _Origin:

@@ -38,7 +38,7 @@ def check_backbone(collection: Collection, backbone: BackboneIdentity) -> None:
 def of_one_backbone(collection: Collection, work: Callable[[ActiveModel], T]) -> T:
     """What `work` makes of the active model and of stored features, all of one backbone.
 
-    Raises: OtherBackbone, NoActiveModel, and what `work` raises.
+    Raises: OtherBackbone, NotReady, and what `work` raises.
     """
     active = current_model(collection)
     try:
@@ -53,7 +53,7 @@ def of_one_backbone(collection: Collection, work: Callable[[ActiveModel], T]) ->
 
 
 def steadily(collection: Collection, work: Callable[[ActiveModel], T]) -> T:
-    """The same, done again if another backbone took over. Raises: NoActiveModel, NotReady, and what `work` raises."""
+    """The same, done again if another backbone took over. Raises: NotReady, and what `work` raises."""
     for _ in range(_ATTEMPTS):
         try:
             return of_one_backbone(collection, work)

@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from app.errors import BadLimit, UnknownModel, shown
-from app.records import FeatureMatrix, ModelRecord, StoredImage
+from app.records import FeatureMatrix, StoredImage
 from app.services.asking import Question, View, choose
 from app.services.collection import ActiveModel, Collection
+from app.services.models import backbone_of, training_of
 from app.services.steady import steadily
-from embedding.backbone_identity import BackboneIdentity
 from embedding.errors import BadFeatures, ModelFileError
-from embedding.model_file import Model, model_from_bytes
+from embedding.model_file import Model, is_trained, model_from_bytes
 
 __all__ = ["MAX_SUGGESTIONS", "Suggestion", "Suggestions", "suggest"]
 
@@ -49,6 +49,7 @@ class Suggestion:
 @dataclass(frozen=True)
 class Suggestions:
     model: str  # version
+    trained: bool  # whether that has learned from people
     pairs: list[Suggestion]
 
 
@@ -64,7 +65,7 @@ class _Pool:
 def suggest(collection: Collection, count: int) -> Suggestions:
     """At most `count` pairs of stored images that nobody has given a verdict about, the most worth asking about.
 
-    Raises: BadLimit, NoActiveModel, BadFeatures, NotReady, StoreUnavailable.
+    Raises: BadLimit, BadFeatures, NotReady, StoreUnavailable.
     """
     if not 1 <= count <= MAX_SUGGESTIONS:
         raise BadLimit(f"count must be 1 to {MAX_SUGGESTIONS}, got {shown(count)}.")
@@ -74,8 +75,9 @@ def suggest(collection: Collection, count: int) -> Suggestions:
 def _suggested(collection: Collection, active: ActiveModel, count: int) -> Suggestions:
     pool = _pool(collection, active)
     if len(pool.images) < 2:
-        return Suggestions(active.version, [])
-    return Suggestions(active.version, _shown(collection, active, pool, _chosen(collection, active, pool, count)))
+        return Suggestions(active.version, active.model.is_trained, [])
+    pairs = _shown(collection, active, pool, _chosen(collection, active, pool, count))
+    return Suggestions(active.version, active.model.is_trained, pairs)
 
 
 def _pool(collection: Collection, active: ActiveModel) -> _Pool:
@@ -146,17 +148,10 @@ def _newer_model(collection: Collection, active: ActiveModel) -> Model | None:
     for record in models.all():  # the newest first
         if record.version == active.version:
             break
-        if _backbone_of(record) == active.model.backbone:
+        # One that nobody has taught anything may see things otherwise, but it disputes nothing.
+        if is_trained(training_of(record)) and backbone_of(record) == active.model.backbone:
             return model_from_bytes(models.artifact(record.version), f"model {record.version}")
     return None
-
-
-def _backbone_of(record: ModelRecord) -> BackboneIdentity | None:
-    """None for a damaged manifest."""
-    try:
-        return BackboneIdentity.from_json(record.manifest["backbone"])
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 def _shown(collection: Collection, active: ActiveModel, pool: _Pool, questions: list[Question]) -> list[Suggestion]:

@@ -76,9 +76,9 @@ def test_an_unknown_job(start: Start, method: str, path: str) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "unknown_job")
 
 
-def test_without_a_model_there_is_nothing_to_index(start: Start) -> None:
+def test_an_index_of_plain_features_is_built_anew_too(start: Start) -> None:
     with start(model=None) as client:
-        assert client.post("/v1/reindex").json()["code"] == "no_active_model"
+        assert finished(client, client.post("/v1/reindex").json())["state"] == "done"
 
 
 def test_what_a_former_process_began_is_done_again_from_its_start(settings: Settings, draw: Draw) -> None:

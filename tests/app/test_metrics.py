@@ -103,7 +103,8 @@ def test_the_collection_is_shown(start: Start, add: Add, model: Model, monkeypat
         assert value(client, "process_resident_memory_bytes") > 0
     with start(model=None, data_dir=client.app.state.settings.data_dir / "empty") as client:  # type: ignore[attr-defined]
         assert value(client, "samekind_index_size") == 0
-        assert "samekind_model_info" not in metrics(client)
+        version = client.get("/v1/stats").json()["model"]
+        assert value(client, "samekind_model_info", version=version, method="untrained") == 1
 
 
 def test_two_applications_count_apart(start: Start, client: TestClient) -> None:

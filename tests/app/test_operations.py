@@ -20,7 +20,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from app.cli import cli
-from app.errors import CannotStart, DataFolderInUse, NoActiveModel, NotEmpty
+from app.errors import CannotStart, DataFolderInUse, NotEmpty
 from app.index.faiss_index import FaissIndex
 from app.parts import look_for_damage
 from app.ports import Repository
@@ -137,7 +137,11 @@ class TestReindex:
     def test_without_a_model(self, start: Start, add: Add) -> None:
         with start(model=None) as client:
             add(client, 1)
-        assert isinstance(samekind("reindex").exception, NoActiveModel)
+            version = client.get("/v1/stats").json()["model"]
+        assert samekind("reindex").stdout == f"Embedded 1 images with model {version}.\n"
+
+    def test_of_nothing_at_all(self) -> None:
+        assert samekind("reindex").stdout.startswith("Embedded 0 images with model ")
 
 
 class TestBackup:

@@ -157,9 +157,13 @@ class TestMap:
             assert after["model"] == other_model.version != before["model"]
             assert after["points"] != before["points"]
 
-    def test_without_a_model_there_is_none(self, start: Start) -> None:
+    def test_it_says_whether_its_model_has_learned(self, start: Start, service: TestClient, add: Add) -> None:
+        assert mapped(service)["trained"]
         with start(model=None) as client:
-            assert_problem(client.get("/v1/map"), 503, "no_active_model")
+            for seed in range(3):
+                add(client, seed)
+            answer = mapped(client)
+            assert (len(answer["points"]), answer["trained"]) == (3, False)
 
 
 class TestWhoAmI:

@@ -17,6 +17,7 @@ from app.settings import Settings
 from app.store.blobs import FsspecBlobs
 from embedding.backbone import Backbone
 from embedding.model_file import Model
+from embedding.untrained import untrained_model
 from tests.app.conftest import BASE_URL, Draw, Start
 from tests.app.test_hostile_input import assert_problem
 from tests.postgresql import Server
@@ -43,7 +44,8 @@ def test_alive_before_ready(tmp_path: Path, model: Model, start: Start) -> None:
     with start() as client:
         well = {"ok": True, "why": None}
         checks = {"database": well, "blobs": well, "extractor": well, "index": well}
-        assert client.get("/readyz").json() == {"status": "ready", "model": model.version, "checks": checks}
+        about = {"status": "ready", "model": model.version, "trained": True}
+        assert client.get("/readyz").json() == about | {"checks": checks}
     assert client.get("/readyz").status_code == 503  # and after it has stopped
 
 
@@ -141,6 +143,7 @@ def test_an_index_of_another_model(start: Start) -> None:
         assert_not_ready(client, "index", "another")
 
 
-def test_without_a_model_it_is_ready_to_take_images(start: Start) -> None:
+def test_it_says_that_nothing_was_learned(start: Start, backbone: Backbone) -> None:
     with start(model=None) as client:
-        assert client.get("/readyz").json()["model"] is None
+        found = client.get("/readyz").json()
+        assert (found["model"], found["trained"]) == (untrained_model(backbone.identity).version, False)

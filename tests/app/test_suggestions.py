@@ -15,6 +15,7 @@ from app.services import suggestions
 from embedding.model_file import Model
 from tests.app.conftest import Draw, Start
 from tests.app.jobs import finished
+from tests.app.models import upload
 from tests.app.searching import distances, embeddings
 from tests.app.test_hostile_input import assert_problem
 
@@ -190,9 +191,21 @@ def test_with_too_few_images_there_is_nothing_to_ask(start: Start, add: Add) -> 
         assert suggested(client) == []
 
 
-def test_without_a_model_it_is_as_with_a_search(start: Start) -> None:
+def test_nothing_need_be_learned_to_ask(start: Start, add: Add) -> None:
     with start(model=None) as client:
-        assert_problem(client.get(URL), 503, "no_active_model")
+        for seed in range(4):
+            add(client, seed)
+        answer = client.get(URL).json()
+        assert not answer["trained"]
+        assert answer["suggestions"]
+
+
+def test_a_newer_model_that_nobody_has_taught_disputes_nothing(service: TestClient, model: Model) -> None:
+    assert service.get(URL).json()["trained"]
+    before = suggested(service)
+    upload(service, replace(model, b=100.0, training={"untrained": True}))  # to it all are of the same kind
+    assert suggested(service) == before
+    assert {each["reason"] for each in before} == {"uncertain"}
 
 
 @pytest.mark.parametrize(

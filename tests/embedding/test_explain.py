@@ -13,6 +13,7 @@ from embedding.errors import BadFeatures
 from embedding.explain import channel_shares
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, FloatMatrix, LinearMetric, Metric
+from embedding.raw import RawMetric
 
 D, d, HIDDEN = 24, 5, 7
 Floats = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ def metrics(feature_dim: int, dim: int = d, hidden: int = HIDDEN, seed: int = 0)
 
 
 CHI2, LINEAR, NETWORK = metrics(D)
-each_metric = pytest.mark.parametrize("metric", [CHI2, LINEAR, NETWORK], ids=lambda metric: metric.kernel)
+each_metric = pytest.mark.parametrize("metric", [CHI2, LINEAR, NETWORK, RawMetric(D)], ids=lambda metric: metric.kernel)
 
 
 def features(seed: int, feature_dim: int = D) -> tuple[Floats, Floats]:
@@ -46,6 +47,11 @@ def squared_distance(metric: Metric, left: Floats, right: Floats) -> float:
     """Of the float32 embeddings."""
     embeddings = metric.embed(np.stack([left, right])).astype(np.float64)
     return float(np.square(embeddings[0] - embeddings[1]).sum())
+
+
+def test_raw_features_by_hand() -> None:
+    shares = channel_shares(RawMetric(3), [3, 4, 0], [0, 0, 2])  # the unit vectors are [.6, .8, 0] and [0, 0, 1]
+    np.testing.assert_allclose(shares, [0.36, 0.64, 1.0], rtol=1e-6)
 
 
 def test_chi2_by_hand() -> None:
@@ -119,7 +125,7 @@ def test_zeros_have_shares_too(metric: Metric) -> None:
     np.testing.assert_array_equal(shares[left == 0], 0)
 
 
-@each_metric
+@pytest.mark.parametrize("metric", [CHI2, LINEAR, NETWORK], ids=lambda metric: metric.kernel)
 def test_a_channel_that_alone_differs_has_all_of_it(metric: Metric) -> None:
     """Channels 7 and 0 make up for each other in the normalisation; where 0 means nothing to the metric, 7 has all."""
     left, right = np.full(D, 1.0), np.full(D, 1.0)

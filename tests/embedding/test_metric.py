@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from embedding.errors import BadFeatures
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric, Metric, l1_normalised, l2_normalised
+from embedding.raw import RawMetric
 
 D, d, HIDDEN = 24, 5, 7
 rng = np.random.default_rng(0)
@@ -20,6 +21,7 @@ METRICS: list[Metric] = [
     Chi2Metric(rng.uniform(-1 / D, 1 / D, (d, D)).astype(np.float32)),
     LinearMetric(draw(d, D), draw(d)),
     HellingerNetwork(draw(D, HIDDEN), draw(HIDDEN), draw(d, HIDDEN), draw(D, d), draw(d)),
+    RawMetric(D),
 ]
 each_metric = pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.kernel)
 
@@ -31,11 +33,12 @@ def features(n: int) -> npt.NDArray[np.float32]:
 @each_metric
 def test_shapes_and_layout(metric: Metric) -> None:
     embeddings = metric.embed(features(7))
-    assert embeddings.shape == (7, d)
+    dim = metric.embedding_dim
+    assert embeddings.shape == (7, dim)
     assert embeddings.dtype == np.float32
     assert embeddings.flags.c_contiguous
-    assert (metric.feature_dim, metric.embedding_dim) == (D, d)
-    assert metric.embed(np.empty((0, D))).shape == (0, d)
+    assert (metric.feature_dim, dim) == (D, D if isinstance(metric, RawMetric) else d)
+    assert metric.embed(np.empty((0, D))).shape == (0, dim)
 
 
 @each_metric

@@ -14,7 +14,16 @@ from embedding.backbone_identity import BackboneIdentity, Preprocessing
 from embedding.errors import BrokenModelFile, ModelFileError, ModelMismatch, NewerModelFile
 from embedding.hellinger import HellingerNetwork
 from embedding.metric import Chi2Metric, LinearMetric
-from embedding.model_file import FORMAT_VERSION, Calibration, Model, load_model, model_from_bytes, save_model
+from embedding.model_file import (
+    FORMAT_VERSION,
+    Calibration,
+    Model,
+    is_trained,
+    load_model,
+    model_from_bytes,
+    save_model,
+)
+from embedding.raw import RawMetric
 
 D, d = 12, 3
 PREPROCESSING = Preprocessing(224, 0.875, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5), "bicubic")
@@ -35,7 +44,8 @@ DEEP = Model(
     BACKBONE,
     b=1,
 )
-each_model = pytest.mark.parametrize("model", [CHI2, LINEAR, DEEP], ids=["chi2", "linear", "deep"])
+RAW = Model("untrained", RawMetric(D), BACKBONE, b=1, training={"untrained": True})
+each_model = pytest.mark.parametrize("model", [CHI2, LINEAR, DEEP, RAW], ids=["chi2", "linear", "deep", "raw"])
 
 
 @each_model
@@ -50,9 +60,21 @@ def test_round_trip_is_exact(tmp_path: Path, model: Model) -> None:
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["m.safetensors"]
 
 
+def test_a_metric_without_parameters_has_a_format_of_its_own_so_that_older_programs_refuse_it_by_name() -> None:
+    assert [model.manifest()["format_version"] for model in (CHI2, LINEAR, DEEP, RAW)] == [1, 1, 1, FORMAT_VERSION]
+
+
+@pytest.mark.parametrize(("training", "trained"), [
+    ({}, True), ({"untrained": False}, True), ({"untrained": "yes"}, True), ({"untrained": True}, False), (None, True),
+])  # fmt: skip
+def test_whether_a_model_has_learned_stands_in_its_manifest(training: object, trained: bool) -> None:
+    assert is_trained(training) == trained
+    assert (CHI2.is_trained, RAW.is_trained) == (True, False)
+
+
 def test_manifest_says_everything_that_serving_needs() -> None:
     manifest = CHI2.manifest()
-    assert manifest["format_version"] == FORMAT_VERSION
+    assert manifest["format_version"] == 1
     assert (manifest["method"], manifest["D"], manifest["d"], manifest["b"]) == ("nml", D, d, 0.1)
     assert (manifest["kernel"], manifest["normalisation"]) == ("shifted-chi2", "l1")
     assert manifest["backbone"]["preprocessing"]["size"] == 224
@@ -142,6 +164,15 @@ def test_parameters_that_cannot_embed_are_refused(landmarks: np.ndarray) -> None
         model_from_bytes(content)
 
 
+@pytest.mark.parametrize("dimensions", [0, -1, "12", None, 1.5, True, 13])
+def test_a_width_that_does_not_fit_is_refused(dimensions: object) -> None:
+    manifest = RAW.manifest() | {"D": dimensions}
+    del manifest["sha256"]
+    manifest["sha256"] = model_file._checksum(manifest, {})
+    with pytest.raises((BrokenModelFile, ModelMismatch)):
+        model_from_bytes(save({}, {"samekind": json.dumps(manifest, sort_keys=True)}))
+
+
 @pytest.mark.parametrize("b", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_threshold_must_be_a_distance(b: float) -> None:
     with pytest.raises(ValueError, match="b must be finite and greater than 0"):
@@ -179,7 +210,7 @@ def with_manifest(**changes: object) -> bytes:
 
 
 def test_a_newer_format_is_refused_by_number() -> None:
-    with pytest.raises(NewerModelFile, match=r"format version 99, this program knows up to 1"):
+    with pytest.raises(NewerModelFile, match=r"format version 99, this program knows up to 2"):
         model_from_bytes(with_manifest(format_version=99), "m.safetensors")
 
 

@@ -21,7 +21,7 @@ from tests.app.test_serve import serving
 from tests.conftest import ROOT
 from tests.trainer.updates import KINDS, add_pictures, judge, pictures
 from trainer.cli import app as trainer_app
-from trainer.errors import BadConfig, RunFolderError, ServiceTrouble, TrainerError
+from trainer.errors import BadConfig, ServiceTrouble, TrainerError
 from trainer.run import Run
 from trainer.update.collection import CollectionData, pull
 from trainer.update.flow import NOTHING_TO_LEARN, update

@@ -38,9 +38,7 @@ def update(
     key_file: Annotated[
         Path | None, typer.Option(help=f"File that holds an admin's key; without it {KEY_VARIABLE} is read.")
     ] = None,
-    mode: Annotated[
-        str, typer.Option(help="auto: learn if something is new; full: learn again in any case.")
-    ] = "auto",
+    mode: Annotated[str, typer.Option(help="auto: learn if something is new; full: learn again in any case.")] = "auto",
     time_budget: Annotated[
         float, typer.Option(help="Seconds for trying other bends than the size of the data suggests.")
     ] = TIME_BUDGET_S,

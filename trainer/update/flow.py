@@ -101,7 +101,7 @@ def _activate(client: Samekind, version: str) -> None:
 
 
 def _former(collection: CollectionData, data: LearningSet, active: Model) -> Former:
-    if active.training.get("untrained") or active.method in ("untrained", "pca"):
+    if not active.is_trained or active.method == "pca":
         return Former(active, None, grown=True)
     last_pair = _collection_of(active).get("last_pair")
     known = collection.known_to(active.provenance, last_pair if isinstance(last_pair, int) else 0)

@@ -46,7 +46,9 @@ class UpdateSettings:
 
     def after(self, active: Model | None) -> "UpdateSettings":
         """With the d of the active model, unless another one is wanted."""
-        return self if self.d is not None or active is None else replace(self, d=active.metric.embedding_dim)
+        if self.d is not None or active is None or not active.is_trained:
+            return self
+        return replace(self, d=active.metric.embedding_dim)
 
     def config(self) -> TrainConfig:
         """Of the learner."""
