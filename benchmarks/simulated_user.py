@@ -119,7 +119,7 @@ class User:
             row = self._order.pop()
             is_wrong = self._rng.random() < _WRONG
             name = self._rng.choice(self._names) if is_wrong else self._labels[row]
-            self._client.update_image(str(row), category=str(name))
+            self._client.change_image(str(row), category=str(name))
 
     def _alike(self, left: str, right: str) -> bool:
         return bool((self._labels[int(left)] == self._labels[int(right)]) ^ (self._rng.random() < _WRONG))

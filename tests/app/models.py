@@ -5,10 +5,11 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from app.services.collection import ActiveModel, Collection
 from embedding.model_file import Model
 from tests.app.jobs import finished
 
-__all__ = ["compared", "comparison", "details", "post", "take_over", "upload"]
+__all__ = ["active_of", "compared", "comparison", "details", "post", "take_over", "upload"]
 
 
 def comparison(verdict: str) -> dict[str, Any]:
@@ -45,3 +46,9 @@ def take_over(client: TestClient, model: Model, **body: Any) -> dict[str, Any]:
 def details(client: TestClient, model: Model) -> dict[str, Any]:
     answer: dict[str, Any] = client.get(f"/v1/models/{model.version}").json()
     return answer
+
+
+def active_of(collection: Collection) -> ActiveModel:
+    """The active model, without asking other replicas."""
+    assert collection.active is not None
+    return collection.active

@@ -20,6 +20,7 @@ from app.store.blobs import FsspecBlobs
 from app.store.opened import open_store
 from tests.app.conftest import Draw, Start
 from tests.app.jobs import wait_for
+from tests.app.models import active_of
 
 Add = Callable[..., dict[str, Any]]
 
@@ -166,7 +167,7 @@ def test_an_index_that_differs_is_put_right(start: Start, add: Add, caplog: pyte
         for seed in range(3):
             add(client, seed, id=f"i{seed}")
         collection = collection_of(client)
-        active = collection.require_active()
+        active = active_of(collection)
         assert reconcile(collection, active) == 0
         active.index.add(np.array([77]), np.zeros((1, active.index.embedding_dim), np.float32))
         assert reconcile(collection, active) == 1

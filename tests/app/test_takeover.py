@@ -31,7 +31,7 @@ from app.store.images import SqlImages
 from embedding.model_file import Model
 from tests.app.brute import squared_distances
 from tests.app.conftest import Draw, Start
-from tests.app.models import take_over, upload
+from tests.app.models import active_of, take_over, upload
 
 Add = Callable[..., dict[str, Any]]
 IMAGES = 24
@@ -119,7 +119,7 @@ def check(client: TestClient, answers: list[dict[str, Any]], models: dict[str, M
             models[answer["model"]].metric, features[answer["query"]], np.array([features[id_] for id_ in there])
         )
         np.testing.assert_allclose([found[id_] for id_ in there], expected, rtol=1e-3, atol=1e-7)
-    assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
+    assert sorted(active_of(collection).index.ids()) == collection.repository.images.keys().seqs.tolist()
 
 
 class TestWithoutTheService:
@@ -150,8 +150,8 @@ class TestWithoutTheService:
                 delete_image(collection, "i1")
 
         assert activate_version(collection, other_model.version, Watcher(meanwhile))
-        assert collection.require_active().version == other_model.version
-        assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
+        assert active_of(collection).version == other_model.version
+        assert sorted(active_of(collection).index.ids()) == collection.repository.images.keys().seqs.tolist()
         assert {image.id for image in collection.repository.images.all()} == {"i0", "i2", "late"}
 
     @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ class TestWithoutTheService:
                 delete_image(collection, "i1")
 
         assert activate_version(collection, other_model.version, Watcher(meanwhile))
-        assert sorted(collection.require_active().index.ids()) == collection.repository.images.keys().seqs.tolist()
-        assert len(collection.require_active().index) == 1
+        assert sorted(active_of(collection).index.ids()) == collection.repository.images.keys().seqs.tolist()
+        assert len(active_of(collection).index) == 1
 
     def test_changes_wait_for_no_look_at_all_images(
         self, collection: Collection, other_model: Model, monkeypatch: pytest.MonkeyPatch
@@ -193,9 +193,9 @@ class TestWithoutTheService:
         self, collection: Collection, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         (tmp_path / "data" / "index.snapshot" / "in the way").mkdir(parents=True)
-        former = collection.require_active().index
+        former = active_of(collection).index
         rebuild(collection, Watcher())
-        assert collection.require_active().index is not former
+        assert active_of(collection).index is not former
         assert "could not be kept" in caplog.text
 
     def test_cancelled_at_the_last_moment_the_former_model_stays(
@@ -208,16 +208,16 @@ class TestWithoutTheService:
 
         with pytest.raises(Cancelled):
             activate_version(collection, other_model.version, Watcher(may_take_over=cancel))
-        assert collection.require_active().version == model.version
+        assert active_of(collection).version == model.version
         assert collection.repository.models.active_version() == model.version
         cancel_job(collection, job.id)
         assert not do_next(collection, lambda: False)
 
     def test_an_index_that_is_wrong_is_made_right(self, collection: Collection) -> None:
-        index = cast(MemoryIndex, collection.require_active().index)
+        index = cast(MemoryIndex, active_of(collection).index)
         ids, embeddings = index.rows()
         index.add(ids, np.zeros_like(embeddings))
         rebuild(collection, Watcher())
-        rebuilt = cast(MemoryIndex, collection.require_active().index)
+        rebuilt = cast(MemoryIndex, active_of(collection).index)
         assert rebuilt is not index
         assert np.array_equal(np.sort(rebuilt.rows()[1], axis=0), np.sort(embeddings, axis=0))

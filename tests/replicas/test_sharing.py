@@ -31,6 +31,7 @@ from app.store.opened import open_store, own_store
 from embedding.model_file import Model
 from tests.app.conftest import Draw
 from tests.app.conftest import postgresql as postgresql
+from tests.app.models import active_of
 from tests.app.other_backbone import NAME, load_other, other_model, write_weights
 from tests.postgresql import Server
 
@@ -114,7 +115,7 @@ def test_what_one_acknowledged_the_other_finds(settings: Settings, draw: Draw, t
         assert names(found(other, draw, 3, where=ImageFilter("cups"))) == ["i1"]
         delete_image(other, "i1")
         assert names(found(one, draw, 1)) == ["i2"]
-        assert len(one.require_active().index) == 1
+        assert len(active_of(one).index) == 1
     assert not settings.data_dir.exists()
 
 
@@ -125,7 +126,7 @@ def test_the_next_search_is_of_the_model_that_another_replica_activated(
         add(one, draw, 1)
         assert found(other, draw, 1).model == tiny.version
         keep_model(other, second.to_bytes())
-        begun = other.require_active()
+        begun = active_of(other)
         activate(one, second)
         add(other, draw, 2)  # is embedded with the model that is active now
         for replica in (one, other):
@@ -160,7 +161,7 @@ def test_a_start_changes_nothing_for_the_others(
 def test_a_failure_on_the_way_leaves_nothing_anywhere(settings: Settings, draw: Draw, tiny: Model) -> None:
     """Rows and embeddings are of one transaction."""
     with pair(settings, tiny) as (one, other):
-        index = one.require_active().index
+        index = active_of(one).index
         before = index.ids().tolist()
         with pytest.raises(RuntimeError, match="planted"):
             add_and_fail(one, draw, 5)
@@ -172,7 +173,7 @@ def add_and_fail(collection: Collection, draw: Draw, seed: int) -> None:
     image_id, fields = checked(Upload(b"", f"i{seed}"))
     prepared = prepare(collection.extractor, draw(seed), sha256(draw(seed)).hexdigest(), image_id, fields)
     features = collection.extractor.features([prepared.picture])
-    active = collection.require_active()
+    active = active_of(collection)
     with collection.change:
         (outcome,) = collection.repository.images.add_many([(prepared.image, features[0])])
         assert outcome

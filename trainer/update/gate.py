@@ -127,8 +127,8 @@ def compare(
 def is_taken(comparison: Comparison, former: Former | None) -> bool:
     """Whether the new model takes over by itself.
 
-    Where nothing could be measured it does if it knows at least what the active one learned, and was learned in the same
-    way; else the active one stays: somebody may know why it is there, and with so little to measure on principal
+    Where nothing could be measured it does if it knows at least what the active one learned, and was learned in the
+    same way; else the active one stays: somebody may know why it is there, and with so little to measure on principal
     components are often ahead.
     """
     if comparison.verdict != "not comparable" or former is None:
