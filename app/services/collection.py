@@ -11,6 +11,7 @@ from threading import Event, Lock
 import numpy as np
 import numpy.typing as npt
 
+from app.errors import NotReady
 from app.ports import (
     Backbones,
     Blobs,
@@ -33,9 +34,12 @@ from app.services.learn_rules import LearnRules
 from embedding.errors import BadFeatures
 from embedding.model_file import Model
 
-__all__ = ["ActiveModel", "Collection", "NextLook"]
+__all__ = ["NO_MODEL", "ActiveModel", "Collection", "NextLook"]
 
 _SEARCHES_A_PURGE = 1000
+
+# Every start activates one, so only a hand in the database, or a restore behind a running replica, brings this about.
+NO_MODEL = "The database names no model as the active one: start the service again, which makes one."
 
 
 @dataclass(frozen=True)
@@ -131,3 +135,9 @@ class Collection:
     def purge_is_due(self) -> bool:
         """True once in a while: expired queries are forgotten by those who search, not by a clock of our own."""
         return next(self._searches) % _SEARCHES_A_PURGE == 0
+
+    def require_active(self) -> ActiveModel:
+        """Raises: NotReady."""
+        if self.active is None:
+            raise NotReady(NO_MODEL)
+        return self.active

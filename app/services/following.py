@@ -8,7 +8,7 @@ goes on with the model and the index that it took.
 import logging
 
 from app.errors import NotReady
-from app.services.collection import ActiveModel, Collection
+from app.services.collection import NO_MODEL, ActiveModel, Collection
 from app.services.models import stored_model
 from embedding.errors import BackboneUnavailable
 
@@ -16,16 +16,11 @@ __all__ = ["current_model", "followed"]
 
 _log = logging.getLogger(__name__)
 
-# Every start activates one, so only a hand in the database, or a restore behind a running replica, brings this about.
-_NO_MODEL = "The database names no model as the active one: start the service again, which makes one."
-
 
 def current_model(collection: Collection) -> ActiveModel:
     """The active model of the collection. Raises: NotReady, StoreUnavailable, ModelFileError."""
-    active = followed(collection)
-    if active is None:
-        raise NotReady(_NO_MODEL)
-    return active
+    followed(collection)
+    return collection.require_active()
 
 
 def followed(collection: Collection) -> ActiveModel | None:
@@ -49,7 +44,7 @@ def _is_current(collection: Collection) -> bool:
 def _follow(collection: Collection) -> None:
     version = collection.repository.models.active_version()
     if version is None:
-        raise NotReady(_NO_MODEL)
+        raise NotReady(NO_MODEL)
     model = stored_model(collection.repository, version)
     if model.backbone != collection.extractor.backbone:
         try:

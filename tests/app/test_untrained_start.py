@@ -103,7 +103,7 @@ class TestPlainFeatures:
                 assert sum(each["explanation"]["dimensions"]) == pytest.approx(each["squared_distance"], rel=1e-5)
                 assert each["same"] == (each["squared_distance"] < 1)
 
-    def test_it_is_said_everywhere(self, start: Start, add: Add, draw: Draw) -> None:
+    def test_it_is_said_everywhere(self, start: Start, add: Add) -> None:
         with start(model=None) as client:
             add(client, 1, id="one")
             about = client.get("/v1/stats").json()
@@ -147,7 +147,7 @@ class TestPlainFeatures:
 
 
 class TestAnotherBackbone:
-    def test_while_it_is_empty_the_setting_counts(self, start: Start, tmp_path: Path, add: Add, draw: Draw) -> None:
+    def test_while_it_is_empty_the_setting_counts(self, start: Start, tmp_path: Path, add: Add) -> None:
         weights = write_weights(tmp_path / "weights", 0)
         with start(model=None) as client:
             add(client, 1, id="gone")
@@ -242,7 +242,7 @@ class TestComponents:
             add_some(client, draw, 30)
             assert len(component_jobs(client)) == 2
 
-    def test_what_was_deleted_does_not_count(self, start: Start, draw: Draw, add: Add) -> None:
+    def test_what_was_deleted_does_not_count(self, start: Start, add: Add) -> None:
         with start(model=None, components_from=6) as client:
             for seed in range(5):
                 add(client, seed, id=f"i{seed}")

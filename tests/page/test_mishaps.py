@@ -175,17 +175,10 @@ def test_another_model_while_one_scrolls(open_page: Open, service: str) -> None:
     expect(results(page).nth(30)).to_be_attached()
 
 
-def test_no_model_is_told_at_once(open_page: Open, service: str) -> None:
-    """Coming again, as the service asks for, would not help before somebody activates one."""
+def test_a_service_that_stays_away_is_told(open_page: Open, service: str) -> None:
     page = open_page("#/models")
-    asked: list[str] = []
-
-    def refuse(route: Route) -> None:
-        asked.append(route.request.url)
-        problem = {"code": "no_active_model", "detail": "No model is active."}
-        route.fulfill(status=503, headers={"Retry-After": "5"}, json=problem)
-
-    page.route("**/v1/map*", refuse)
+    problem = {"code": "not_ready", "detail": "The service is stopping."}
+    page.route("**/v1/map*", lambda route: route.fulfill(status=503, json=problem))
     page.goto(f"{service}/#/map")
-    expect(page.get_by_text("No model is active.")).to_be_visible()
-    assert len(asked) == 1
+    expect(page.get_by_text("The service is stopping.")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_be_visible()

@@ -11,6 +11,7 @@ import { categoryTable, measureTable, VERDICTS } from "./comparison.js";
 
 const METHODS = {
   "nml-deep": "deep network", nml: "network", "pair-discriminant": "pair discriminant", pca: "principal components",
+  untrained: "plain features",
 };
 
 const SHORT = 8; // of a version, where it is only mentioned
@@ -26,7 +27,8 @@ export function modelCard(model, { mayChange, onJob, onChange }) {
       comparison && verdictChip(comparison),
       h("p", { class: "faint small" },
         METHODS[model.method] ?? foreign(model.method, 60),
-        ` · ${model.embedding_dim} dimensions · made `, moment(model.created),
+        ` · ${model.embedding_dim} dimensions${model.trained ? "" : " · nothing learned yet"} · made `,
+        moment(model.created),
         model.activated && !active && [" · last active ", moment(model.activated)]),
       actions(model, { mayChange, onJob, onChange })),
     comparison?.measures.length > 0 && measureTable(comparison),
@@ -80,7 +82,8 @@ function factsOf({ training, backbone, b, calibration }) {
     ["Verdicts it learned from", number(of(collection, "pairs") ?? of(training, "pairs"))],
     ["Backbone", of(backbone, "name")],
     ["Same kind below a squared distance of", number(b)],
-    ["Probabilities", calibration ? "calibrated" : "none: too few pairs to calibrate it"],
+    ["Probabilities", calibration ? "calibrated"
+      : of(training, "untrained") === true ? "none: nothing was learned" : "none: too few pairs to calibrate it"],
     ["Seed", number(of(of(training, "config"), "seed"))],
     ["Made by Samekind", of(of(training, "versions"), "samekind")],
   ].filter(([, value]) => value !== undefined && value !== null);

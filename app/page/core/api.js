@@ -65,8 +65,7 @@ export async function answer(method, path, { body, signal } = {}) {
     const response = await fetched(method, path, body, signal);
     if (response.ok) return response;
     const error = await refusal(response);
-    // Waiting does not bring a model.
-    const isBusy = [429, 503].includes(error.status) && error.code !== "no_active_model";
+    const isBusy = [429, 503].includes(error.status);
     const wait = Number(response.headers.get("Retry-After"));
     if (isBusy && wait > 0 && wait <= LONGEST_WAIT_S && attempt < PATIENCE) {
       await pause(wait * 1000, signal);

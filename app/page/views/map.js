@@ -8,6 +8,7 @@ import { tell } from "../core/notices.js";
 import { empty } from "../components/empty.js";
 import { Plane } from "../components/plane.js";
 import { GREY } from "../components/plane_brush.js";
+import { untaught } from "../components/untaught.js";
 
 export const title = "Map";
 
@@ -35,8 +36,7 @@ export async function show(root, parameters, signal) {
     } catch (error) {
       if (error.name === "AbortError") return;
       replace(stage, empty("The map could not be drawn.", error.message,
-        h("button", { type: "button", class: "primary", on: { click: load } }, "Try again"),
-        error.code === "no_active_model" && h("a", { class: "button", href: "#/models" }, "Choose a model")));
+        h("button", { type: "button", class: "primary", on: { click: load } }, "Try again")));
     }
   }
 }
@@ -46,7 +46,7 @@ function nothing() {
     h("a", { class: "button", href: "#/collection" }, "Add pictures"));
 }
 
-function drawn(stage, tools, { points, images }, parameters, signal) {
+function drawn(stage, tools, { points, images, trained }, parameters, signal) {
   const categories = categoriesOf(points);
   const chosen = new Set(parameters.getAll("category"));
   const canvas = h("canvas", {
@@ -60,6 +60,7 @@ function drawn(stage, tools, { points, images }, parameters, signal) {
   });
   replace(tools, controls(plane));
   replace(stage,
+    untaught(trained, "places"),
     images > points.length && h("p", { class: "faint" },
       `${points.length.toLocaleString()} of ${images.toLocaleString()} pictures, drawn at random.`),
     h("div", { class: "map-frame" }, canvas, card),

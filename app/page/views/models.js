@@ -37,9 +37,8 @@ export async function show(root, parameters, signal) {
       const models = await get("/v1/models", { signal });
       replace(headActions, mayChange && [rollBackButton(models, jobs.add), uploadButton(showModels)]);
       replace(curves, curvesOf(models, signal));
-      replace(versions, h("h2", {}, "Versions"), models.length
-        ? models.map((model) => modelCard(model, { mayChange, onJob: jobs.add, onChange: showModels }))
-        : nothing());
+      replace(versions, h("h2", {}, "Versions"),
+        models.map((model) => modelCard(model, { mayChange, onJob: jobs.add, onChange: showModels })));
     } catch (error) {
       if (error.name === "AbortError") return;
       replace(versions, empty("The models could not be fetched.", error.message,
@@ -53,11 +52,6 @@ export async function show(root, parameters, signal) {
     document.dispatchEvent(new Event("samekind:changed"));
     showModels();
   }
-}
-
-function nothing() {
-  return h("div", { class: "empty" }, h("p", {}, "There is no model yet. Add some pictures, then run ",
-    h("code", {}, `trainer update --server ${location.origin}`), ", or upload a model file."));
 }
 
 function countList({ pairs, contradicted, new_pairs }) {

@@ -9,6 +9,7 @@ import { keepUpload, queryOf } from "../components/queries.js";
 import { queryPanel } from "../components/query_panel.js";
 import { resultsGrid } from "../components/results.js";
 import { starter } from "../components/starter.js";
+import { untaught } from "../components/untaught.js";
 
 export const title = "Search";
 
@@ -64,9 +65,10 @@ function showSearch(root, query, parameters, signal) {
 /** The results; each search takes the place of the one before as soon as it has some. */
 function foundPart(query, signal) {
   const vote = h("p", { class: "vote", role: "status" });
+  const said = h("div", {});
   const place = h("div", {});
   const element = h("section", { class: "found", "aria-labelledby": "found" },
-    h("div", { class: "found-head" }, h("h2", { id: "found" }, "Results"), vote), keys(), place);
+    h("div", { class: "found-head" }, h("h2", { id: "found" }, "Results"), vote), said, keys(), place);
   let running = new AbortController();
   let grid = null;
 
@@ -87,6 +89,7 @@ function foundPart(query, signal) {
     grid.judge(query.category);
     replace(place, grid.element).classList.remove("stale");
     replace(vote, answer && voteText(answer.category));
+    replace(said, answer && untaught(answer.trained, "results"));
   }
 
   return { element, search, judge: (category) => grid?.judge(category) };

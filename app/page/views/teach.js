@@ -11,6 +11,7 @@ import { empty } from "../components/empty.js";
 import { Queue } from "../components/pair_queue.js";
 import { onKeys, shortcutSwitch } from "../components/shortcuts.js";
 import { countToday, today } from "../components/today.js";
+import { untaught } from "../components/untaught.js";
 
 export const title = "Teach";
 
@@ -35,6 +36,7 @@ class Lesson {
   #ahead = h("div", { class: "ahead", inert: true, "aria-hidden": "true" }); // the next pair: its pictures load
   #last = h("div", { class: "last-answer", role: "status" });
   #count = h("p", { class: "today number" });
+  #untaught = h("div", {});
   #answered = []; // {pair, similar, sent}, the latest last
   #cards = new WeakMap(); // by pair
   #isUndoing = false;
@@ -51,6 +53,7 @@ class Lesson {
     return [
       h("div", { class: "teach-head" }, h("h1", {}, "Same kind?"), this.#count),
       h("p", { class: "faint" }, "Your answers about these pairs teach the next model most."),
+      this.#untaught,
       this.#stage, this.#actions.element, this.#last, this.#ahead,
     ];
   }
@@ -101,7 +104,9 @@ class Lesson {
   async more() {
     try {
       await this.#queue.fill();
-      if (!this.#signal.aborted) this.#render();
+      if (this.#signal.aborted) return;
+      replace(this.#untaught, untaught(this.#queue.trained, "results"));
+      this.#render();
     } catch (error) {
       if (error.name === "AbortError") return;
       if (this.#queue.pairs.length) tell(error);
@@ -123,8 +128,7 @@ class Lesson {
   #fail(error) {
     this.#actions.element.hidden = true;
     replace(this.#stage, empty("No pairs could be fetched.", error.message,
-      button("Try again", () => this.more(), "primary"),
-      error.code === "no_active_model" && link("Choose a model", "#/models")));
+      button("Try again", () => this.more(), "primary")));
   }
 
   #advance() {
