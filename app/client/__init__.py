@@ -35,7 +35,7 @@ from app.client.errors import (
     error_of,
 )
 from app.client.sync import Samekind
-from app.contract.requests import Box, ExamplesQuery, ImageQuery, UrlQuery, Verdict
+from app.contract.requests import Box, ExamplesQuery, Group, ImageQuery, UrlQuery, Verdict
 
 __all__ = [
     "ApiError",
@@ -46,6 +46,7 @@ __all__ = [
     "ExamplesQuery",
     "File",
     "Forbidden",
+    "Group",
     "ImageQuery",
     "InvalidRequest",
     "NotFound",

@@ -13,7 +13,9 @@ from app.records import (
     Extent,
     FeatureMatrix,
     KeyRecord,
+    Marks,
     ModelRecord,
+    NewToLearn,
     QueryFeatures,
     QueryRecord,
 )
@@ -136,6 +138,9 @@ class Repository(Protocol):
 
     def extent(self) -> Extent:
         """How much there is to learn from, as one state of the database."""
+
+    def new_since(self, marks: Marks) -> NewToLearn:
+        """What whoever learned up to these marks does not know."""
 
     def ping(self) -> None:
         """Raises: StoreUnavailable if the database does not answer."""

@@ -1,7 +1,15 @@
 """What the service keeps and passes around: plain values without behaviour."""
 
 from app.records.access import Anonymous, KeyRecord, Role
-from app.records.feedback import CountingVerdict, FeedbackCall, GivenVerdict, RecordedPairs
+from app.records.feedback import (
+    CountingVerdict,
+    FeedbackCall,
+    GivenGroup,
+    GivenVerdict,
+    Marks,
+    NewToLearn,
+    RecordedFeedback,
+)
 from app.records.images import (
     Box,
     CategoryCounts,
@@ -41,6 +49,7 @@ __all__ = [
     "FeedbackCall",
     "Fields",
     "FileDeletions",
+    "GivenGroup",
     "GivenVerdict",
     "Hit",
     "ImageFilter",
@@ -52,9 +61,11 @@ __all__ = [
     "JobRecord",
     "JobState",
     "KeyRecord",
+    "Marks",
     "ModelRecord",
     "NearDuplicate",
     "NewImage",
+    "NewToLearn",
     "PendingChanges",
     "Picture",
     "Pixels",
@@ -62,7 +73,7 @@ __all__ = [
     "QueryFeatures",
     "QueryRecord",
     "RecentChanges",
-    "RecordedPairs",
+    "RecordedFeedback",
     "Role",
     "Scalar",
     "SpooledFile",

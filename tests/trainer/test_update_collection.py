@@ -90,7 +90,7 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
     features = "AAAAPAA4"  # 0, 1, 0.5
     identity = backbone.identity.to_json() | {"feature_dim": 3}
     header = {
-        "format": 1,
+        "format": 2,
         "backbone": identity,
         "feature_dim": 3,
         "images": 1,
@@ -100,7 +100,7 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
     }
     lines = [
         header,
-        {"id": "i", "category": "cups", "features": features},
+        {"id": "i", "category": "cups", "sha256": "0" * 64, "features": features},
         {"id": "q", "features": features},
         {"left": "q", "right": "i", "similar": True, "seq": 7},
         {"left": "later", "right": "i", "similar": True, "seq": 8},  # named after it was asked what verdicts name
@@ -118,11 +118,11 @@ def test_an_uploaded_query_is_an_image_without_category(backbone: Backbone) -> N
 
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"format": 2}, "format 1"), ({"backbone": {"name": "x"}}, "backbone"), ({"feature_dim": 4}, "3 features")],
+    [({"format": 1}, "format 2"), ({"backbone": {"name": "x"}}, "backbone"), ({"feature_dim": 4}, "3 features")],
 )
 def test_a_stream_that_is_not_understood(backbone: Backbone, change: dict[str, object], said: str) -> None:
-    header = {"format": 1, "backbone": backbone.identity.to_json(), "feature_dim": 3, "images": 1, "queries": 0}
-    lines = [header | {"pairs": 0} | change, {"id": "i", "category": None, "features": "AAAAPAA4"}]
+    header = {"format": 2, "backbone": backbone.identity.to_json(), "feature_dim": 3, "images": 1, "queries": 0}
+    lines = [header | {"pairs": 0} | change, {"id": "i", "category": None, "sha256": "0" * 64, "features": "AAAAPAA4"}]
     with (
         canned(Answer(body=b"".join(json.dumps(line).encode() + b"\n" for line in lines))) as server,
         Samekind(server.url) as client,

@@ -139,7 +139,7 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     assert training["collection"].items() >= {"last_pair": data.last_pair, "pairs": len(data.pairs)}.items()
     assert load_model(tmp_path / "model.safetensors").version == version
     assert json.loads((tmp_path / "comparison.json").read_text())["verdict"] == "better"
-    assert service.client.stats().new_pairs == 0
+    assert service.client.stats().new.verdicts == 0
     said: list[str] = []
     for settings in (SETTINGS, replace(SETTINGS, mode="warm")):
         assert update(service.client, settings, Run(tmp_path / "again"), said.append) == "nothing to do"

@@ -24,7 +24,7 @@ __all__ = ["MAX_IMAGES", "CollectionData", "Mask", "pull"]
 
 MAX_IMAGES = 200_000  # 512 MB of features at D = 1280
 
-_FORMAT = 1  # of the stream
+_FORMAT = 2  # of the stream
 _BY_CHANCE = 3000  # rows that a sample may have above its mean; what is not written to takes no memory
 
 Features = npt.NDArray[np.float16]

@@ -70,9 +70,9 @@ class Watch:
         stats = self._client.stats()
         now_s = time.monotonic()
         at_once = stats.images > 0 if stats.model is None else self._is_left_behind(stats.model)
-        if self.is_due(stats.new_pairs, now_s, at_once=at_once):
+        if self.is_due(stats.new.total, now_s, at_once=at_once):
             self._tried()
-            self._last = _Try(stats.new_pairs, now_s)
+            self._last = _Try(stats.new.total, now_s)
 
     def _is_left_behind(self, active: str) -> bool:
         """Whether the newest model was to take over and did not: an update was killed, or its activation failed. To the

@@ -30,6 +30,8 @@ class TrainingHeader(BaseModel):
     queries: int
     pairs: int
     last_pair: int = 0  # seq of the newest verdict in it; 0: none
+    last_category: int = 0  # number of the latest change of a category
+    last_undo: int = 0  # number of the latest undo
 
 
 class TrainingImage(BaseModel):
@@ -37,6 +39,7 @@ class TrainingImage(BaseModel):
 
     id: str
     category: str | None
+    sha256: str  # of its file's bytes, 64 hexadecimal digits
     features: Features
 
 
