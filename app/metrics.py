@@ -21,7 +21,7 @@ class Unmeasured:
     def timed(self, stage: Stage) -> Iterator[None]:  # noqa: ARG002
         yield
 
-    def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
+    def recorded_verdicts(self, similar: int, dissimilar: int, groups: int) -> None:
         pass
 
     def undone_verdicts(self, count: int) -> None:
@@ -44,7 +44,10 @@ class PrometheusMeasures:
         self._verdicts = Counter(
             "samekind_verdicts", "Verdicts about pairs that were stored.", ("similar",), registry=self.registry
         )
-        self._undone = Counter("samekind_verdicts_undone", "Verdicts that were taken back.", registry=self.registry)
+        self._groups = Counter("samekind_groups", "Groups that were stored.", registry=self.registry)
+        self._undone = Counter(
+            "samekind_verdicts_undone", "Verdicts and groups that were taken back.", registry=self.registry
+        )
         for stage in get_args(Stage):  # there from the start: a series that comes later has no first increase
             self._seconds.labels(stage)
         for similar in ("true", "false"):
@@ -58,7 +61,8 @@ class PrometheusMeasures:
         finally:
             self._seconds.labels(stage).observe(time.perf_counter() - start)
 
-    def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
+    def recorded_verdicts(self, similar: int, dissimilar: int, groups: int) -> None:
+        self._groups.inc(groups)
         self._verdicts.labels("true").inc(similar)
         self._verdicts.labels("false").inc(dissimilar)
 

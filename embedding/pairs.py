@@ -1,4 +1,4 @@
-"""Similar and dissimilar pairs of images by id: what users give, what the trainer learns from.
+"""Similar and dissimilar pairs of images by id, and groups of many: what users give, what the trainer learns from.
 
 On disk a pair is one JSON object a line, {"left": ..., "right": ..., "similar": true}, or a CSV with the columns
 left, right, similar. This module imports no torch.
@@ -6,13 +6,15 @@ left, right, similar. This module imports no torch.
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 
 from embedding.errors import BadPairs
 
-__all__ = ["Pair", "contradictions", "read_pairs", "write_pairs"]
+__all__ = ["Group", "Pair", "contradictions", "read_pairs", "write_pairs"]
 
 _TRUE = {"1", "true", "yes", "similar", "same", "+1"}
 _FALSE = {"0", "false", "no", "dissimilar", "different", "-1"}
@@ -41,6 +43,41 @@ class Pair:
     def json_line(self) -> str:
         """The pair as it stands in a .jsonl file, with the line's end."""
         return json.dumps(asdict(self)) + "\n"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Images of one kind, and images that are not of that kind. Of two of the latter nothing is said."""
+
+    same: tuple[str, ...]
+    different: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        ids = [*self.same, *self.different]
+        if not all(ids):
+            raise BadPairs("A group names images by ids, one is empty.")
+        if repeated := [name for name, count in Counter(ids).items() if count > 1]:
+            name = min(repeated)
+            if name in self.same and name in self.different:
+                raise BadPairs(f"{name!r} is in both parts of a group, same and different: decide.")
+            raise BadPairs(f"{name!r} is in a group twice: name each image once.")
+        if not self.pair_count:
+            raise BadPairs(
+                "A group of this kind says nothing: name two images that are the same, or one and another that is "
+                "different from it."
+            )
+
+    @property
+    def pair_count(self) -> int:
+        """n (n - 1) / 2 + n m, of n that are the same and m that are different."""
+        n = len(self.same)
+        return n * (n - 1) // 2 + n * len(self.different)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """What it says of each two."""
+        similar = [Pair(left, right, True) for left, right in combinations(self.same, 2)]
+        return similar + [Pair(left, right, False) for left in self.same for right in self.different]
 
 
 def read_pairs(path: Path) -> list[Pair]:

@@ -6,7 +6,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.contract import answers
-from app.records import CategoryCounts, GivenVerdict, JobRecord, ModelRecord, RecordedPairs, StoredImage
+from app.records import (
+    CategoryCounts,
+    GivenGroup,
+    GivenVerdict,
+    JobRecord,
+    ModelRecord,
+    RecordedFeedback,
+    StoredImage,
+)
 from app.services.explaining import Explanation
 from app.services.fields import readable_metadata
 from app.services.images import Page
@@ -20,7 +28,7 @@ from embedding.model_file import is_trained
 __all__ = [
     "categories_answer",
     "claimed_answer",
-    "given_verdict",
+    "given_answer",
     "image_answer",
     "image_link",
     "job_answer",
@@ -97,21 +105,20 @@ def search_answer(answer: Answer) -> answers.SearchAnswer:
     )
 
 
-def recorded_answer(recorded: RecordedPairs) -> answers.Recorded:
-    return answers.Recorded(recorded=recorded.recorded, unchanged=recorded.unchanged, feedback_id=recorded.feedback_id)
-
-
-def given_verdict(verdict: GivenVerdict) -> answers.GivenVerdict:
-    return answers.GivenVerdict(
-        left=verdict.left,
-        right=verdict.right,
-        similar=verdict.similar,
-        given_by=verdict.given_by,
-        source=verdict.source,
-        created=verdict.created,
-        feedback_id=verdict.feedback_id,
-        undone=verdict.undone,
+def recorded_answer(recorded: RecordedFeedback) -> answers.Recorded:
+    return answers.Recorded(
+        recorded=recorded.recorded,
+        unchanged=recorded.unchanged,
+        groups=recorded.groups,
+        groups_unchanged=recorded.groups_unchanged,
+        agreeing=recorded.agreeing,
+        feedback_id=recorded.feedback_id,
     )
+
+
+def given_answer(given: GivenVerdict | GivenGroup) -> answers.GivenVerdict | answers.GivenGroup:
+    fields = vars(given)
+    return answers.GivenGroup(**fields) if isinstance(given, GivenGroup) else answers.GivenVerdict(**fields)
 
 
 def suggestions_answer(suggestions: Suggestions) -> answers.Suggestions:
@@ -157,8 +164,9 @@ def stats_answer(stats: Stats) -> answers.Stats:
         images=counts.images,
         queries=counts.queries,
         pairs=counts.pairs,
+        verdicts=counts.verdicts,
         contradicted=stats.contradicted,
-        new_pairs=stats.new_pairs,
+        new=answers.NewToLearn(**vars(stats.new), total=stats.new.total),
         model=stats.model,
         trained=stats.trained,
         indexed=stats.indexed,

@@ -34,6 +34,8 @@ FORMAT = 2
             "queries": 0,
             "pairs": 1,
             "last_pair": 7,
+            "last_category": 3,
+            "last_undo": 0,
         },
         {"id": "cup-1", "sha256": examples.IMAGE["sha256"], "category": "cups", "features": "AAAAPAA4"},
         examples.VERDICT | {"seq": 7},
@@ -44,11 +46,13 @@ def get_training_set(collection: CollectionDep) -> StreamingResponse:
     """Everything that a metric can be learned from, one JSON object a line.
 
     The first line says what follows: `format` (2), `backbone` (where the features come from, as in a model file),
-    `feature_dim` (D), the numbers of `images`, `queries` and `pairs`, and `last_pair`, the number of the newest verdict
-    in it (0: none). Then comes a line for each image, with `id`, `sha256` (of the file's bytes, in hex), `category`
-    (or null) and `features`; then one for each uploaded query that a verdict names, with `id` and `features`; then one
-    for each pair with a verdict that counts, with `left`, `right`, `similar` and `seq`, the number of the newest
-    verdict about it: numbers grow. `features` are D float16 numbers, little endian, in base64.
+    `feature_dim` (D), the numbers of `images`, `queries` and `pairs`, and three marks: `last_pair`, the number of the
+    newest verdict in it, `last_category`, that of the latest change of a category, and `last_undo`, that of the latest
+    undo (0: none). A model that has them in its manifest, at `training.collection`, is one that knows all this. Then
+    comes a line for each image, with `id`, `category` (or null), `sha256` of its file's bytes and `features`; then one
+    for each uploaded query that a verdict names, with `id` and `features`; then one for each pair with a verdict that
+    counts, with `left`, `right`, `similar` and `seq`, the number of the newest verdict about it: numbers grow.
+    `features` are D float16 numbers, little endian, in base64.
 
     It is the state of the instant at which it is asked for: what is added meanwhile is left out, and so is what is
     deleted before its line is read, so there may be fewer lines than the first one says. Both ids of a pair have a
@@ -68,8 +72,8 @@ def _lines(found: TrainingSet) -> Iterator[str]:
             "images": found.image_count,
             "queries": found.query_count,
             "pairs": found.pair_count,
-            "last_pair": found.last_pair,
         }
+        | asdict(found.marks)
     )
     for image in found.images:
         yield _line({"id": image.id, "sha256": image.sha256, "category": image.category, "features": _features(image)})

@@ -36,7 +36,7 @@ from app.client.errors import (
 )
 from app.client.sync import Samekind
 from app.contract.answers import ClaimedJob, Job, LearnResult
-from app.contract.requests import Box, ExamplesQuery, ImageQuery, UrlQuery, Verdict
+from app.contract.requests import Box, ExamplesQuery, Group, ImageQuery, UrlQuery, Verdict
 
 __all__ = [
     "ApiError",
@@ -48,6 +48,7 @@ __all__ = [
     "ExamplesQuery",
     "File",
     "Forbidden",
+    "Group",
     "ImageQuery",
     "InvalidRequest",
     "Job",

@@ -1,10 +1,11 @@
 """Answers as JSON."""
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, Field
 
+from app.contract.feedback import GivenGroup, GivenVerdict, Recorded, Undone
+from app.contract.images import Image, Links
 from app.contract.jobs import ClaimedJob, GoingOn, Job, JobFailure, JobPage, LearnResult
 from app.contract.models import (
     TRAINED,
@@ -15,8 +16,17 @@ from app.contract.models import (
     ModelLinks,
     ModelSummary,
 )
-from app.contract.overview import Approximation, Categories, CategoryCount, CollectionMap, MapPoint, Stats
+from app.contract.overview import (
+    Approximation,
+    Categories,
+    CategoryCount,
+    CollectionMap,
+    MapPoint,
+    NewToLearn,
+    Stats,
+)
 from app.contract.service import Check, Health, Readiness, WhoAmI
+from app.contract.suggestions import Doubt, Suggestion, Suggestions
 
 __all__ = [
     "Approximation",
@@ -30,7 +40,9 @@ __all__ = [
     "ClaimedJob",
     "CollectionMap",
     "Comparison",
+    "Doubt",
     "Explanation",
+    "GivenGroup",
     "GivenVerdict",
     "GoingOn",
     "Health",
@@ -47,6 +59,7 @@ __all__ = [
     "ModelLinks",
     "ModelSummary",
     "Neighbour",
+    "NewToLearn",
     "Problem",
     "Readiness",
     "Recorded",
@@ -71,26 +84,6 @@ class Problem(BaseModel):
     detail: str = Field(description="For people; may change.")
     code: str = Field(description="For programs; does not change.")
     request_id: str | None = Field(None, description="What the log has it under.")
-
-
-class Links(BaseModel):
-    image: str
-    file: str
-    thumbnail: str
-
-
-class Image(BaseModel):
-    id: str
-    sha256: str
-    media_type: str
-    width: int = Field(description="Pixels, of the upright picture.")
-    height: int
-    byte_size: int
-    category: str | None
-    metadata: dict[str, Any]
-    created: datetime
-    updated: datetime | None = Field(description="When category or metadata changed last; null: never.")
-    links: Links
 
 
 class ImagePage(BaseModel):
@@ -170,46 +163,3 @@ class SearchOutcome(BaseModel):
 
 class SearchBatchAnswer(BaseModel):
     results: list[SearchOutcome] = Field(description="In the order of the queries.")
-
-
-class Recorded(BaseModel):
-    recorded: int
-    unchanged: int = Field(description="Verdicts that were this person's latest about their pair already.")
-    feedback_id: str | None = Field(
-        description="By which what was recorded can be taken back; null: nothing was recorded."
-    )
-
-
-class Undone(BaseModel):
-    undone: int = Field(description="Verdicts that were taken back now.")
-
-
-class GivenVerdict(BaseModel):
-    """A verdict as it was given."""
-
-    left: str
-    right: str
-    similar: bool
-    given_by: str | None = Field(description="Id of the key that it came with; null: without one.")
-    source: str | None
-    created: datetime
-    feedback_id: str | None = Field(description="Of the call that it came in; null: of a former version.")
-    undone: datetime | None = Field(description="When it was taken back; null: it was not.")
-
-
-class Suggestion(BaseModel):
-    """A pair of images worth asking about."""
-
-    left: Image
-    right: Image
-    squared_distance: float = Field(description="Squared L2 distance of the embeddings.")
-    probability: float | None = Field(description="Of being the same kind; null if the model is not calibrated.")
-    reason: Literal["uncertain", "disagreement"] = Field(
-        description="Near the threshold, or a newer model says otherwise than the active one."
-    )
-
-
-class Suggestions(BaseModel):
-    model: str = Field(description="Version of the active model, whose distances and probabilities these are.")
-    trained: bool = TRAINED
-    suggestions: list[Suggestion] = Field(description="The most worth asking about first; none without two images.")

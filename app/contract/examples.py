@@ -3,7 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["CURSOR", "EXAMPLES", "FAILURE", "FEEDBACK_ID", "GIVEN", "IMAGE_ID", "JOB_ID", "VERDICT", "VERSION"]
+__all__ = [
+    "CURSOR",
+    "EXAMPLES",
+    "FAILURE",
+    "FEEDBACK_ID",
+    "GIVEN",
+    "GIVEN_GROUP",
+    "IMAGE_ID",
+    "JOB_ID",
+    "VERDICT",
+    "VERSION",
+]
 
 Json = dict[str, Any]
 
@@ -73,24 +84,36 @@ OUTCOME: Json = {"answer": SEARCH, "problem": None}
 SEARCH_BATCH: Json = {"results": [OUTCOME, {"answer": None, "problem": PROBLEM}]}
 
 VERDICT: Json = {"left": IMAGE_ID, "right": "cup-2", "similar": True}
-FEEDBACK: Json = {"pairs": [VERDICT], "source": "Ada, by eye"}
-RECORDED: Json = {"recorded": 1, "unchanged": 0, "feedback_id": FEEDBACK_ID}
+GROUP: Json = {"same": [IMAGE_ID, "cup-3", "cup-4"], "different": ["plate-1"]}
+FEEDBACK: Json = {"pairs": [VERDICT], "groups": [GROUP], "source": "Ada, by eye"}
+RECORDED: Json = {
+    "recorded": 1,
+    "unchanged": 0,
+    "groups": 1,
+    "groups_unchanged": 0,
+    "agreeing": 1,
+    "feedback_id": FEEDBACK_ID,
+}
 UNDONE: Json = {"undone": 1}
-GIVEN: Json = VERDICT | {
+_SAID: Json = {
     "given_by": "6e1f20a4",
     "source": "Ada, by eye",
     "created": _CREATED,
     "feedback_id": FEEDBACK_ID,
     "undone": None,
 }
+GIVEN: Json = VERDICT | _SAID
+GIVEN_GROUP: Json = GROUP | _SAID
+DOUBT: Json = {"image_id": IMAGE_ID, "category": "cups", "neighbours_say": "mugs", "share": 0.9}
 SUGGESTION: Json = {
     "left": IMAGE,
     "right": IMAGE | {"id": "cup-2", "links": {name: link.replace(IMAGE_ID, "cup-2") for name, link in LINKS.items()}},
     "squared_distance": 0.11,
     "probability": 0.52,
-    "reason": "uncertain",
+    "reason": "label",
+    "doubt": DOUBT,
 }
-SUGGESTIONS: Json = {"model": VERSION, "trained": True, "suggestions": [SUGGESTION]}
+SUGGESTIONS: Json = {"model": VERSION, "trained": True, "suggestions": [SUGGESTION], "detail": None}
 
 MEASURE: Json = {
     "before": 0.712,
@@ -129,12 +152,14 @@ CATEGORIES: Json = {"categories": [CATEGORY_COUNT], "without": 3}
 MAP_POINT: Json = {"id": IMAGE_ID, "x": 0.31, "y": 0.58, "category": "cups"}
 COLLECTION_MAP: Json = {"model": VERSION, "trained": True, "images": 1204, "points": [MAP_POINT]}
 APPROXIMATION: Json = {"lists": 4000, "probed": 31, "recall": 0.9952}
+NEW: Json = {"verdicts": 40, "categories": 18, "undone": 2, "agreeing": 7, "total": 60}
 STATS: Json = {
     "images": 1204,
     "queries": 31,
     "pairs": 560,
+    "verdicts": 320,
     "contradicted": 12,
-    "new_pairs": 60,
+    "new": NEW,
     "model": VERSION,
     "trained": True,
     "indexed": 1204,
@@ -208,10 +233,13 @@ EXAMPLES: Mapping[str, Json] = {
     "Verdict": VERDICT,
     "Feedback": FEEDBACK,
     "Recorded": RECORDED,
+    "Doubt": DOUBT,
     "Suggestion": SUGGESTION,
     "Suggestions": SUGGESTIONS,
     "Undone": UNDONE,
+    "GivenGroup": GIVEN_GROUP,
     "GivenVerdict": GIVEN,
+    "Group": GROUP,
     "Activation": ACTIVATION,
     "MeasureChange": MEASURE,
     "CategoryChange": CATEGORY,
@@ -224,6 +252,7 @@ EXAMPLES: Mapping[str, Json] = {
     "MapPoint": MAP_POINT,
     "Approximation": APPROXIMATION,
     "CollectionMap": COLLECTION_MAP,
+    "NewToLearn": NEW,
     "Stats": STATS,
     "Import": IMPORT,
     "Job": JOB,

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from app.contract.models import TRAINED
 
-__all__ = ["Approximation", "Categories", "CategoryCount", "CollectionMap", "MapPoint", "Stats"]
+__all__ = ["Approximation", "Categories", "CategoryCount", "CollectionMap", "MapPoint", "NewToLearn", "Stats"]
 
 
 class CategoryCount(BaseModel):
@@ -41,14 +41,25 @@ class Approximation(BaseModel):
     recall: float = Field(description="Share of the ten nearest that it finds, as measured on images of the index.")
 
 
+class NewToLearn(BaseModel):
+    """What nobody has learned from: it came after what the newest model made from feedback knows."""
+
+    verdicts: int = Field(description="Pairs with a new verdict of their own, and new groups, each counted once.")
+    categories: int = Field(description="Images whose category was given, changed or taken away.")
+    undone: int = Field(description="Verdicts and groups that it knows, and that were taken back since.")
+    agreeing: int = Field(
+        description="New verdicts and groups that only repeat what the categories say; not in the others."
+    )
+    total: int = Field(description="verdicts + categories + undone.")
+
+
 class Stats(BaseModel):
     images: int
     queries: int = Field(description="Uploaded queries that are still kept.")
-    pairs: int = Field(description="Pairs with a verdict that counts.")
-    contradicted: int = Field(description="Of them, those about which people disagree.")
-    new_pairs: int = Field(
-        description="Of them, those with a verdict that is newer than what the newest model made from feedback knows."
-    )
+    pairs: int = Field(description="Pairs with a verdict that counts, those of groups among them.")
+    verdicts: int = Field(description="What was said about them: pairs with a verdict of their own, and groups.")
+    contradicted: int = Field(description="Of the pairs, those about which people disagree.")
+    new: NewToLearn
     model: str = Field(description="Version of the active model.")
     trained: bool = TRAINED
     indexed: int = Field(description="Images that the active model's index holds.")

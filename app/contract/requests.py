@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, StringConstraints, 
 
 __all__ = [
     "MAX_EXAMPLES",
+    "MAX_MEMBERS",
     "MAX_QUERIES",
     "Activation",
     "Box",
@@ -13,6 +14,7 @@ __all__ = [
     "Feedback",
     "FileFields",
     "FileOptions",
+    "Group",
     "ImageChanges",
     "ImageQuery",
     "Import",
@@ -25,6 +27,7 @@ __all__ = [
 
 MAX_EXAMPLES = 100  # positives and negatives of one search, each
 MAX_QUERIES = 64  # in one batch
+MAX_MEMBERS = 100  # of a group
 
 # An id as a request may give it; whether it exists is asked later, so only its length is limited here.
 Reference = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -104,9 +107,28 @@ class Verdict(Body):
     similar: bool
 
 
+class Group(Body):
+    """Images or queries of one kind, and some that are not of it: a verdict about each two of the former, and about
+    each of them with each of the latter. Of two of the latter nothing is said. 100 ids at most."""
+
+    same: Annotated[list[Reference], FailFast()] = Field(
+        min_length=1, max_length=MAX_MEMBERS, description="Ids of images or queries that are all of one kind."
+    )
+    different: Annotated[list[Reference], FailFast()] = Field(
+        default_factory=list, max_length=MAX_MEMBERS, description="Ids of those that are not of that kind."
+    )
+
+
 class Feedback(Body):
+    """Verdicts, groups or both: at least one of them; all are recorded or none."""
+
     # Fail fast: the errors of 10,000 verdicts would take longer than 10,000 good ones.
-    pairs: Annotated[list[Verdict], FailFast()] = Field(description="1 to 10,000 verdicts; all are recorded or none.")
+    pairs: Annotated[list[Verdict], FailFast()] = Field(
+        default_factory=list, description="At most 10,000 verdicts, those that the groups mean counted."
+    )
+    groups: Annotated[list[Group], FailFast()] = Field(
+        default_factory=list, description="Each is kept, and taken back, as one verdict."
+    )
     source: str | None = Field(None, description="Who says so, or by what means; free text, 200 characters.")
 
 

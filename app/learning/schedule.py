@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from app.records import LEARN, JobRecord
 from app.services.collection import Collection
 from app.services.learning import marks_of, trainer_is_at_hand
-from app.services.stats import stats
+from app.services.marks import new_to_learn
 
 __all__ = ["Schedule", "count_of_new"]
 
@@ -19,7 +19,7 @@ _MOST_DOUBLINGS = 20
 
 def count_of_new(collection: Collection) -> int:
     """How much nobody has learned from yet, in the unit of SAMEKIND_LEARN_EVERY."""
-    return stats(collection).new_pairs
+    return new_to_learn(collection).total
 
 
 class Schedule:

@@ -14,8 +14,8 @@ class Measures(Protocol):
     def timed(self, stage: Stage) -> AbstractContextManager[None]:
         """Count the block's time as that stage's."""
 
-    def recorded_verdicts(self, similar: int, dissimilar: int) -> None:
-        """Verdicts that were stored."""
+    def recorded_verdicts(self, similar: int, dissimilar: int, groups: int) -> None:
+        """Verdicts about a pair that were stored, and groups."""
 
     def undone_verdicts(self, count: int) -> None:
-        """Verdicts that were taken back."""
+        """Verdicts and groups that were taken back."""

@@ -14,7 +14,9 @@ from app.records import (
     Extent,
     FeatureMatrix,
     KeyRecord,
+    Marks,
     ModelRecord,
+    NewToLearn,
     QueryFeatures,
     QueryRecord,
 )
@@ -140,6 +142,12 @@ class Repository(Protocol):
 
     def extent(self) -> Extent:
         """How much there is to learn from, as one state of the database."""
+
+    def marks(self) -> Marks:
+        """How far the collection is: what was said last."""
+
+    def new_since(self, marks: Marks) -> NewToLearn:
+        """What whoever learned up to these marks does not know."""
 
     def ping(self) -> None:
         """Raises: StoreUnavailable if the database does not answer."""

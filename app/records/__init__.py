@@ -1,7 +1,15 @@
 """What the service keeps and passes around: plain values without behaviour."""
 
 from app.records.access import Anonymous, KeyRecord, Role
-from app.records.feedback import CountingVerdict, FeedbackCall, GivenVerdict, RecordedPairs
+from app.records.feedback import (
+    CountingVerdict,
+    FeedbackCall,
+    GivenGroup,
+    GivenVerdict,
+    Marks,
+    NewToLearn,
+    RecordedFeedback,
+)
 from app.records.images import (
     Box,
     CategoryCounts,
@@ -42,6 +50,7 @@ __all__ = [
     "FeedbackCall",
     "Fields",
     "FileDeletions",
+    "GivenGroup",
     "GivenVerdict",
     "Hit",
     "ImageFilter",
@@ -55,9 +64,11 @@ __all__ = [
     "KeyRecord",
     "LearnProgress",
     "LearnResult",
+    "Marks",
     "ModelRecord",
     "NearDuplicate",
     "NewImage",
+    "NewToLearn",
     "PendingChanges",
     "Picture",
     "Pixels",
@@ -65,7 +76,7 @@ __all__ = [
     "QueryFeatures",
     "QueryRecord",
     "RecentChanges",
-    "RecordedPairs",
+    "RecordedFeedback",
     "Role",
     "Scalar",
     "SpooledFile",

@@ -36,6 +36,8 @@ class Extent:
     pairs: int  # with a verdict that counts
     last_image: int  # the greatest seq of an image
     last_pair: int  # the greatest seq of a verdict that was not taken back; 0: there is none
+    last_category: int  # the greatest number of a change of a category; 0: there was none
+    last_undo: int  # the greatest number of an undo; 0: there was none
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Erased:
     """What a change of the backbone erased: features of pictures that are not kept."""
 
     queries: int
-    verdicts: int  # that named one of them
+    verdicts: int  # that named one of them; a group that loses some of its members is one
 
 
 @dataclass(frozen=True)
@@ -64,4 +66,5 @@ class Counts:
 
     images: int
     queries: int
-    pairs: int  # pairs with a verdict that counts
+    pairs: int  # with a verdict that counts
+    verdicts: int  # pairs with one of their own that counts, and groups

@@ -6,7 +6,7 @@ The service learns nothing itself. A trainer is a process beside it, or a progra
 import logging
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
@@ -60,7 +60,7 @@ def ask_to_learn(
 
 def marks_of(collection: Collection) -> Mapping[str, int]:
     """How far the collection is: what a model that learns from all of it says of itself, by the same names."""
-    return {"last_pair": collection.repository.pairs.last_seq()}
+    return asdict(collection.repository.marks())
 
 
 def claim(collection: Collection) -> tuple[JobRecord, str] | None:

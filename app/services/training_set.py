@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.errors import StoreUnavailable
-from app.records import CountingVerdict, FeatureMatrix
+from app.records import CountingVerdict, FeatureMatrix, Marks
 from app.services.collection import Collection
 from app.services.steady import OtherBackbone, check_backbone
 from embedding.backbone_identity import BackboneIdentity
@@ -46,7 +46,7 @@ class TrainingSet:
     images: Iterator[Learnable]
     queries: Iterator[Learnable]
     pairs: Iterator[CountingVerdict]
-    last_pair: int  # seq of the newest verdict among them; 0: there is none
+    marks: Marks  # how far whoever learns from it has learned
 
 
 def training_set(collection: Collection) -> TrainingSet:
@@ -62,7 +62,7 @@ def training_set(collection: Collection) -> TrainingSet:
         images=_of_one_backbone(collection, backbone, _images(collection, extent.last_image)),
         queries=_of_one_backbone(collection, backbone, queries),
         pairs=repository.pairs.counting(until=extent.last_pair),
-        last_pair=extent.last_pair,
+        marks=Marks(extent.last_pair, extent.last_category, extent.last_undo),
     )
 
 

@@ -22,10 +22,12 @@ from app.records import (
     StoredImage,
     StoredKeys,
 )
+from app.store.agreement import renew_agreement
 from app.store.categories import category_counts, labels_of
+from app.store.change_counts import next_number
 from app.store.database import Database
+from app.store.erasure import erase_verdicts
 from app.store.filters import condition
-from app.store.pairs import delete_pairs_of
 from app.store.rows import (
     blocks,
     can_be_stored,
@@ -45,7 +47,7 @@ __all__ = ["SqlImages"]
 _PAGE = 1000
 _KEYS_AT_ONCE = 50_000
 _FINGERPRINT_DIGITS = 16  # of sha256 in hexadecimal: 64 bits
-_ALL_BUT_FEATURES = [column for column in images.c if column.name != "features"]
+_ALL_BUT_FEATURES = [column for column in images.c if column.name not in ("features", "category_change")]
 _EVERY = ImageFilter()
 # Made once: to make them takes as long as to execute them.
 _WITH_SEQS = select(*_ALL_BUT_FEATURES).where(images.c.seq.in_(bindparam("seqs", expanding=True)))
@@ -62,7 +64,8 @@ class SqlImages:
 
     def add_many(self, rows: Sequence[Row]) -> list[tuple[StoredImage, bool] | None]:
         with self._database.writing() as connection:
-            return [_add(connection, image, features) for image, features in rows]
+            change = next_number(connection, "category_changes") if any(image.category for image, _ in rows) else None
+            return [_add(connection, image, features, change) for image, features in rows]
 
     def get(self, image_id: str) -> StoredImage:
         if image := self.find(image_id):
@@ -178,8 +181,13 @@ class SqlImages:
     def update(self, image_id: str, change: Callable[[StoredImage], Fields], now: datetime) -> StoredImage:
         with self._database.writing() as connection:
             image = _require(connection, image_id)
-            values = asdict(change(image)) | {"updated": now}
+            fields = change(image)
+            values = asdict(fields) | {"updated": now}
+            if is_other := fields.category != image.category:
+                values["category_change"] = next_number(connection, "category_changes")
             connection.execute(update(images).where(images.c.seq == image.seq).values(values))
+            if is_other:
+                renew_agreement(connection, image_id)
             return _require(connection, image_id)
 
     def set_thumbnail(self, seq: int, thumbnail: str) -> None:
@@ -191,7 +199,7 @@ class SqlImages:
             image = _require(connection, image_id)
             for table in (images, next_features):
                 connection.execute(delete(table).where(table.c.seq == image.seq))
-            delete_pairs_of(connection, [image_id])
+            erase_verdicts(connection, [image_id])
             return image
 
     def _one(self, wanted: ColumnElement[bool]) -> StoredImage | None:
@@ -216,14 +224,20 @@ class SqlImages:
         return FeatureBlock(seqs, features_from([row.features for row in rows]))
 
 
-def _add(connection: Connection, image: NewImage, features: FeatureMatrix) -> tuple[StoredImage, bool] | None:
-    """One writes at a time, so nothing comes between the questions and the insertion."""
+def _add(
+    connection: Connection, image: NewImage, features: FeatureMatrix, change: int | None
+) -> tuple[StoredImage, bool] | None:
+    """One writes at a time, so nothing comes between the questions and the insertion.
+
+    change: number of the change of its category, if it has one.
+    """
     if existing := connection.execute(_WITH_SHA256, {"sha256": image.sha256}).one_or_none():
         return image_from(existing), False
     if connection.scalar(_SEQ_OF, {"id": image.id}) is not None:
         return None
     row = asdict(image)
-    key = connection.execute(_INSERTION, row | {"features": features_to_bytes(features)}).inserted_primary_key
+    rest = {"features": features_to_bytes(features), "category_change": change if image.category else None}
+    key = connection.execute(_INSERTION, row | rest).inserted_primary_key
     return StoredImage(**row, seq=key[0]), True  # type: ignore[index]
 
 

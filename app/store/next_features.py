@@ -11,9 +11,10 @@ from sqlalchemy.sql import ColumnElement
 from app.errors import StoreUnavailable
 from app.records import Erased, FeatureBlock, FeatureMatrix
 from app.store.database import Database
+from app.store.erasure import erase_of_queries
 from app.store.models import make_active
 from app.store.rows import blocks, features_from, features_to_bytes, joined
-from app.store.tables import collection, images, next_features, pairs, queries
+from app.store.tables import collection, images, next_features, queries
 from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["SqlNextFeatures", "set_backbone"]
@@ -21,9 +22,6 @@ __all__ = ["SqlNextFeatures", "set_backbone"]
 _KEYS_AT_ONCE = 50_000
 _HAS_NONE = ~exists(select(next_features.c.seq).where(next_features.c.seq == images.c.seq))
 _IS_GONE = ~exists(select(images.c.seq).where(images.c.seq == next_features.c.seq))
-_OF_QUERY = or_(
-    *(exists(select(queries.c.id).where(queries.c.id == id_)) for id_ in (pairs.c.left_id, pairs.c.right_id))
-)
 
 
 class SqlNextFeatures:
@@ -63,7 +61,7 @@ class SqlNextFeatures:
             theirs = select(next_features.c.features).where(next_features.c.seq == images.c.seq)
             connection.execute(update(images).values(features=theirs.scalar_subquery()))
             set_backbone(connection, backbone)
-            verdicts = connection.execute(delete(pairs).where(_OF_QUERY)).rowcount
+            verdicts = erase_of_queries(connection)
             erased = Erased(connection.execute(delete(queries)).rowcount, verdicts)
             make_active(connection, version, now)
             connection.execute(delete(next_features))

@@ -1,56 +1,60 @@
 """The pairs table. Implements `app.ports.Pairs`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from heapq import merge
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, case, delete, exists, func, insert, or_, select, tuple_, update
-from sqlalchemy.sql import ColumnElement
-from sqlalchemy.sql.base import ReadOnlyColumnCollection
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from app.errors import UnknownFeedback, UnknownReference, shown
-from app.records import CountingVerdict, FeedbackCall, GivenVerdict, RecordedPairs
+from app.records import CountingVerdict, FeedbackCall, GivenGroup, GivenVerdict, RecordedFeedback
 from app.store import judged
+from app.store.agreement import agrees
+from app.store.change_counts import next_number
 from app.store.database import Database
+from app.store.erasure import count_dangling, erase_dangling
+from app.store.groups import given_groups, insert_group, undo_groups
 from app.store.rows import blocks, can_be_stored
 from app.store.tables import images, pairs, queries
-from embedding.pairs import Pair
+from app.store.voices import STANDING, contradicted, counting_page, voices_of
+from embedding.pairs import Group, Pair
 
-__all__ = ["STANDING", "SqlPairs", "delete_pairs_of"]
+__all__ = ["SqlPairs"]
 
 _EXPORT_ROWS = 1000  # read at once while exporting: no transaction stays open while a slow client reads
+_EXPORT_GROUPS = 50  # of up to a hundred members
 _MAX_SEQ = 2**63 - 1
 
-STANDING = pairs.c.undone.is_(None)  # the verdict was not taken back
+_SINGLE = pairs.c.group_seq.is_(None)  # a verdict of its own, not one of a group
 
 Key = tuple[str, str]
-
-
-def _names_nothing(column: ColumnElement[str]) -> ColumnElement[bool]:
-    is_image, is_query = exists().where(images.c.id == column), exists().where(queries.c.id == column)
-    return ~is_image & ~is_query
-
-
-_DANGLING = or_(_names_nothing(pairs.c.left_id), _names_nothing(pairs.c.right_id))
 
 
 class SqlPairs:
     def __init__(self, database: Database):
         self._database = database
 
-    def record(self, pairs_: Sequence[Pair], call: FeedbackCall) -> RecordedPairs:
+    def record(self, pairs_: Sequence[Pair], call: FeedbackCall, groups_: Sequence[Group] = ()) -> RecordedFeedback:
+        said = [*pairs_, *(pair for group in groups_ for pair in group.pairs)]
         with self._database.writing() as connection:
-            _check_references(connection, {id_ for pair in pairs_ for id_ in pair.key}, call.created)
-            voices = _voices_of(connection, call.given_by, {pair.key for pair in pairs_})
-            changes = []
-            for pair in pairs_:
-                if voices.get(pair.key) != pair.similar:
-                    voices[pair.key] = pair.similar
-                    changes.append(_row(pair, call))
-            if changes:
-                connection.execute(insert(pairs), changes)
-        similar = sum(bool(change["similar"]) for change in changes)
-        return RecordedPairs(len(changes), len(pairs_) - len(changes), similar, call.id if changes else None)
+            categories = _categories(connection, {id_ for pair in said for id_ in pair.key}, call.created)
+            voices = voices_of(connection, call.given_by, {pair.key for pair in said})
+            new = _unsaid(voices, pairs_)
+            new_groups = [group for group in groups_ if _unsaid(voices, group.pairs)]
+            rows = [_row(pair, call) | {"agrees": agrees(pair, categories)} for pair in new]
+            if rows:
+                connection.execute(insert(pairs), rows)
+            repeating = sum(insert_group(connection, group, call, categories) for group in new_groups)
+        return RecordedFeedback(
+            recorded=len(new),
+            unchanged=len(pairs_) - len(new),
+            similar=sum(pair.similar for pair in new),
+            groups=len(new_groups),
+            groups_unchanged=len(groups_) - len(new_groups),
+            agreeing=sum(bool(row["agrees"]) for row in rows) + repeating,
+            feedback_id=call.id if new or new_groups else None,
+        )
 
     def counting(self, until: int | None = None) -> Iterator[CountingVerdict]:
         last, end = 0, _MAX_SEQ if until is None else until
@@ -58,11 +62,9 @@ class SqlPairs:
             verdicts, last = found
             yield from verdicts
 
-    def given(self) -> Iterator[GivenVerdict]:
-        last = 0
-        while rows := self._page(select(pairs).where(pairs.c.seq > last).order_by(pairs.c.seq)):
-            yield from map(_given, rows)
-            last = rows[-1].seq
+    def given(self) -> Iterator[GivenVerdict | GivenGroup]:
+        kinds: list[Iterator[GivenVerdict | GivenGroup]] = [self._given_pairs(), self._given_groups()]
+        yield from merge(*kinds, key=lambda given: given.seq)
 
     def giver(self, feedback_id: str) -> str | None:
         wanted = pairs.c.feedback_id == (feedback_id if can_be_stored(feedback_id) else "")
@@ -79,18 +81,16 @@ class SqlPairs:
     def undo(self, feedback_id: str, now: datetime) -> int:
         of_call = (pairs.c.feedback_id == feedback_id, STANDING)
         with self._database.writing() as connection:
-            return connection.execute(update(pairs).where(*of_call).values(undone=now)).rowcount
+            singles = connection.scalar(select(func.count()).select_from(pairs).where(*of_call, _SINGLE)) or 0
+            if not connection.scalar(select(pairs.c.seq).where(*of_call).limit(1)):
+                return 0
+            number = next_number(connection, "undos")
+            connection.execute(update(pairs).where(*of_call).values(undone=now, undo_change=number))
+            return singles + undo_groups(connection, feedback_id, now, number)
 
     def contradicted(self) -> int:
-        found = _with_both(pairs.c, STANDING).subquery()  # few, and all pairs about which voices can disagree
-        of_pair = (pairs.c.left_id == found.c.left_id, pairs.c.right_id == found.c.right_id)
-        wanted = select(pairs.c.left_id, pairs.c.right_id, pairs.c.similar)
-        voices = _ranked(wanted.join(found, and_(*of_pair)).where(STANDING)).subquery()
-        return self._count(_with_both(voices.c, voices.c.rank == 1))
-
-    def newer_than(self, seq: int) -> int:
-        newer = pairs.c.seq > min(seq, _MAX_SEQ)
-        return self._count(select(pairs.c.left_id, pairs.c.right_id).where(newer, STANDING).distinct())
+        with self._database.reading() as connection:
+            return connection.scalar(select(func.count()).select_from(contradicted().subquery())) or 0
 
     def judged_among(self, ids: Sequence[str]) -> set[Key]:
         with self._database.reading() as connection:
@@ -105,109 +105,62 @@ class SqlPairs:
             return judged.last_seq(connection)
 
     def dangling(self) -> int:
-        return self._count(select(pairs.c.seq).where(_DANGLING))
+        with self._database.reading() as connection:
+            return count_dangling(connection)
 
     def delete_dangling(self) -> None:
         with self._database.writing() as connection:
-            connection.execute(delete(pairs).where(_DANGLING))
+            erase_dangling(connection)
 
     def _counting_page(self, after: int, until: int) -> tuple[list[CountingVerdict], int] | None:
-        """What counts by the next verdicts, as far as none about the same pair follows; and where they end."""
         with self._database.reading() as connection:
-            rows = connection.execute(_next(after, until).limit(_EXPORT_ROWS)).all()
-            newest = [row for row in rows if row.seq == row.newest]
-            balances = _balances(connection, [row.seq for row in newest], until)
-        verdicts = [_counting(row, balances[row.seq]) for row in newest]
-        return (verdicts, rows[-1].seq) if rows else None
+            return counting_page(connection, after, until, _EXPORT_ROWS)
+
+    def _given_pairs(self) -> Iterator[GivenVerdict | GivenGroup]:
+        last = 0
+        while rows := self._page(select(pairs).where(pairs.c.seq > last, _SINGLE).order_by(pairs.c.seq)):
+            yield from map(_given, rows)
+            last = rows[-1].seq
+
+    def _given_groups(self) -> Iterator[GivenVerdict | GivenGroup]:
+        last = 0
+        while found := self._groups_after(last):
+            yield from found
+            last = found[-1].seq
+
+    def _groups_after(self, last: int) -> list[GivenGroup]:
+        with self._database.reading() as connection:
+            return given_groups(connection, last, _EXPORT_GROUPS)
 
     def _page(self, ordered: Select[Any]) -> Sequence[Row[Any]]:
         with self._database.reading() as connection:
             return connection.execute(ordered.limit(_EXPORT_ROWS)).all()
 
-    def _count(self, wanted: Select[Any]) -> int:
-        with self._database.reading() as connection:
-            return connection.scalar(select(func.count()).select_from(wanted.subquery())) or 0
+
+def _unsaid(voices: dict[Key, bool], said: Sequence[Pair]) -> list[Pair]:
+    """Those that are not what the person says already; from then on they are."""
+    unsaid = []
+    for pair in said:
+        if voices.get(pair.key) != pair.similar:
+            voices[pair.key] = pair.similar
+            unsaid.append(pair)
+    return unsaid
 
 
-def delete_pairs_of(connection: Connection, ids: Iterable[str]) -> None:
-    """Remove the verdicts that name one of these: its id may be given to another picture later."""
-    for block in blocks(ids):
-        named = or_(pairs.c.left_id.in_(block), pairs.c.right_id.in_(block))
-        connection.execute(delete(pairs).where(named))
-
-
-def _with_both(verdicts: ReadOnlyColumnCollection[str, Any], where: ColumnElement[bool]) -> Select[Any]:
-    """Pairs of which some of these verdicts say that they are similar, and others that they are not."""
-    of_pair, vote = (verdicts.left_id, verdicts.right_id), _vote(verdicts.similar)
-    return select(*of_pair).where(where).group_by(*of_pair).having(func.min(vote) != func.max(vote))
-
-
-def _ranked(verdicts: Select[Any]) -> Select[Any]:
-    """With `rank` 1 for each person's latest about a pair, which is their voice."""
-    of_person = (pairs.c.left_id, pairs.c.right_id, pairs.c.given_by)
-    rank = func.row_number().over(partition_by=of_person, order_by=pairs.c.seq.desc())
-    return verdicts.add_columns(rank.label("rank"))
-
-
-def _next(after: int, until: int) -> Select[Any]:
-    """The next verdicts that were not taken back, each with the seq of the newest one about its pair.
-
-    That is no condition: PostgreSQL would look for it in all that follow, and sort them, to find the first.
-    """
-    same = pairs.alias("same")
-    of_pair = (same.c.left_id == pairs.c.left_id, same.c.right_id == pairs.c.right_id)
-    newest = select(func.max(same.c.seq)).where(*of_pair, same.c.seq <= until, same.c.undone.is_(None))
-    rows = select(pairs, newest.correlate(pairs).scalar_subquery().label("newest"))
-    return rows.where(pairs.c.seq > after, pairs.c.seq <= until, STANDING).order_by(pairs.c.seq)
-
-
-def _balances(connection: Connection, seqs: Iterable[int], until: int) -> dict[int, int]:
-    """By how many the voices for similar outnumber the others, for the pair of each of these verdicts.
-
-    A subquery for each, as a join PostgreSQL may read the whole table for each.
-    """
-    about = pairs.alias("about")
-    of_pair = (pairs.c.left_id == about.c.left_id, pairs.c.right_id == about.c.right_id)
-    voices = _ranked(select(pairs).where(*of_pair, STANDING, pairs.c.seq <= until)).correlate(about).subquery()
-    balance = select(func.sum(_vote(voices.c.similar))).where(voices.c.rank == 1).scalar_subquery()
-    return {
-        seq: votes
-        for block in blocks(seqs)
-        for seq, votes in connection.execute(select(about.c.seq, balance).where(about.c.seq.in_(block)))
-    }
-
-
-def _counting(newest: Row[Any], balance: int) -> CountingVerdict:
-    """Where the voices are even, the newest verdict decides: it is the latest voice."""
-    similar = balance > 0 or (balance == 0 and newest.similar)
-    return CountingVerdict(newest.left_id, newest.right_id, similar, newest.seq)
-
-
-def _vote(similar: ColumnElement[bool]) -> ColumnElement[int]:
-    return case((similar, 1), else_=-1)
-
-
-def _voices_of(connection: Connection, given_by: str | None, keys: set[Key]) -> dict[Key, bool]:
-    voices: dict[Key, bool] = {}
-    for block in blocks(sorted(keys)):
-        # The left ones again: of many tuples alone SQLite would look for each row of the table among them.
-        named = pairs.c.left_id.in_({left for left, _ in block}) & tuple_(pairs.c.left_id, pairs.c.right_id).in_(block)
-        own = select(pairs).where(named, pairs.c.given_by == given_by, STANDING)
-        rows = connection.execute(own.order_by(pairs.c.seq))
-        voices.update({(row.left_id, row.right_id): row.similar for row in rows})  # the last one stays
-    return voices
-
-
-def _check_references(connection: Connection, ids: set[str], now: datetime) -> None:
-    unknown = set(ids)
+def _categories(connection: Connection, ids: set[str], now: datetime) -> Mapping[str, str | None]:
+    """Of the images of those ids. Raises: UnknownReference for an id that is neither an image nor a query."""
+    known: dict[str, str | None] = {}
     for block in blocks(sorted(filter(can_be_stored, ids))):
-        unknown -= set(connection.scalars(select(images.c.id).where(images.c.id.in_(block))))
-        unknown -= set(connection.scalars(select(queries.c.id).where(queries.c.id.in_(block), queries.c.expires > now)))
-    if unknown:
+        of_images = select(images.c.id, images.c.category).where(images.c.id.in_(block))
+        known.update({row.id: row.category for row in connection.execute(of_images)})
+        of_queries = select(queries.c.id).where(queries.c.id.in_(block), queries.c.expires > now)
+        known.update(dict.fromkeys(connection.scalars(of_queries)))
+    if unknown := ids - known.keys():
         raise UnknownReference(
             f"{shown(min(unknown))} is neither an image nor a query that is still kept ({len(unknown)} such ids in "
             "this call): leave out what was deleted or has expired. Nothing was recorded."
         )
+    return known
 
 
 def _row(pair: Pair, call: FeedbackCall) -> dict[str, object]:

@@ -13,9 +13,10 @@ from sqlalchemy.sql import ColumnElement
 
 from app.records import FeatureMatrix, QueryFeatures, QueryRecord
 from app.store.database import Database
-from app.store.pairs import STANDING, delete_pairs_of
+from app.store.erasure import erase_verdicts
 from app.store.rows import blocks, can_be_stored, features_from, features_to_bytes
 from app.store.tables import collection, pairs, queries
+from app.store.voices import STANDING
 
 __all__ = ["SqlQueries", "delete_unnamed", "is_of_pair"]
 
@@ -112,7 +113,7 @@ def delete_unnamed(connection: Connection) -> None:
 def _delete(connection: Connection, *where: ColumnElement[bool]) -> int:
     """Remove queries with the verdicts that name them; returns how many queries."""
     found = connection.scalars(select(queries.c.id).where(*where)).all()
-    delete_pairs_of(connection, found)
+    erase_verdicts(connection, found)
     for block in blocks(found):
         connection.execute(delete(queries).where(queries.c.id.in_(block)))
     return len(found)

@@ -4,7 +4,8 @@ from sqlalchemy import Connection, func, literal, literal_column, select, text
 from sqlalchemy.sql import ColumnElement
 
 from app.errors import BackboneMismatch, StoreUnavailable
-from app.records import Counts, Extent
+from app.records import Counts, Extent, Marks, NewToLearn
+from app.store.change_counts import last_number
 from app.store.database import Database
 from app.store.images import SqlImages
 from app.store.jobs import SqlJobs
@@ -12,9 +13,11 @@ from app.store.keys import SqlKeys
 from app.store.learn_jobs import SqlLearnJobs
 from app.store.models import SqlModels
 from app.store.next_features import SqlNextFeatures, set_backbone
-from app.store.pairs import STANDING, SqlPairs
+from app.store.novelty import new_since, verdict_count
+from app.store.pairs import SqlPairs
 from app.store.queries import SqlQueries, delete_unnamed, is_of_pair
 from app.store.tables import collection, images, metadata, pairs, queries
+from app.store.voices import STANDING
 from embedding.backbone_identity import BackboneIdentity
 
 __all__ = ["SqlRepository"]
@@ -55,6 +58,7 @@ class SqlRepository:
                 images=connection.scalar(count.select_from(images)) or 0,
                 queries=connection.scalar(count.select_from(queries)) or 0,
                 pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
+                verdicts=verdict_count(connection),
             )
 
     def has_features(self) -> bool:
@@ -71,7 +75,21 @@ class SqlRepository:
                 pairs=connection.scalar(count.select_from(_COUNTING)) or 0,
                 last_image=connection.scalar(select(func.max(images.c.seq))) or 0,
                 last_pair=connection.scalar(select(func.max(pairs.c.seq)).where(STANDING)) or 0,
+                last_category=last_number(connection, "category_changes"),
+                last_undo=last_number(connection, "undos"),
             )
+
+    def marks(self) -> Marks:
+        with self._database.reading() as connection:
+            return Marks(
+                last_pair=connection.scalar(select(func.max(pairs.c.seq)).where(STANDING)) or 0,
+                last_category=last_number(connection, "category_changes"),
+                last_undo=last_number(connection, "undos"),
+            )
+
+    def new_since(self, marks: Marks) -> NewToLearn:
+        with self._database.reading() as connection:
+            return new_since(connection, marks)
 
     def ping(self) -> None:
         with self._database.reading() as connection:

@@ -28,8 +28,11 @@ from sqlalchemy.types import TypeDecorator
 __all__ = [
     "OF_ITS_PLACE",
     "UtcDateTime",
+    "change_counts",
     "collection",
     "file_deletions",
+    "group_members",
+    "groups",
     "images",
     "index_changes",
     "job_failures",
@@ -66,6 +69,12 @@ def _growing_key() -> Column[int]:
 
 _NEVER_REUSE: dict[str, Any] = {"sqlite_autoincrement": True}
 
+
+def _index_of_some(name: str, column: Column[Any], *others: Column[Any]) -> None:
+    """Of the rows that have the column: for the others SQLite would take it before an index that serves better."""
+    Index(name, column, *others, sqlite_where=column.is_not(None), postgresql_where=column.is_not(None))
+
+
 OF_ITS_PLACE = "of_its_place"  # key of a table's info: what it says holds for this database, not for a copy of it
 _OF_ITS_PLACE = {OF_ITS_PLACE: True}
 
@@ -88,9 +97,12 @@ images = Table(
     # Its blob's name; none for images of the first revision until somebody asks for it. Two images may share one.
     Column("thumbnail", String(64), index=True),
     Column("updated", UtcDateTime),  # when category or metadata changed last
+    # Number of the last change of its category: given, changed, taken away; none: it never had one. See change_counts.
+    Column("category_change", BigInteger),
     Index("images_by_category", "category", "seq"),
     **_NEVER_REUSE,
 )
+_index_of_some("images_by_category_change", images.c.category_change)
 
 # Containment (@>) uses it; SQLite has no such index and reads every row's metadata.
 Index("images_by_metadata", cast(images.c.metadata, JSONB), postgresql_using="gin").ddl_if(dialect="postgresql")
@@ -116,11 +128,53 @@ pairs = Table(
     Column("given_by", String(32)),  # id of the key; none: somebody without one
     Column("feedback_id", String(32)),  # of the call that it came in; none: of an older program
     Column("undone", UtcDateTime),  # when it was taken back
+    Column("undo_change", BigInteger),  # number of that; see change_counts
+    Column("group_seq", BigInteger),  # of the group that says so; none: a verdict of its own
+    Column("agrees", Boolean, nullable=False, server_default=false()),  # it repeats what the two categories say
     Index("pairs_by_feedback_id", "feedback_id"),
     # All that is asked about voices: who counts them reads the index alone, not the table in the order of another.
-    Index("pairs_by_ids", "left_id", "right_id", "seq", "similar", "given_by", "undone"),
+    Index("pairs_by_ids", "left_id", "right_id", "seq", "similar", "given_by", "undone", "group_seq", "agrees"),
     Index("pairs_by_right_id", "right_id"),
     **_NEVER_REUSE,
+)
+_index_of_some("pairs_by_undo_change", pairs.c.undo_change)
+_index_of_some("pairs_by_group", pairs.c.group_seq, pairs.c.agrees)
+
+# Verdicts about many pairs at once: some are of one kind, others are not of that kind. Each of those pairs has a row in
+# `pairs`, which is all that counts; this is what was said, and what is told and taken back as one.
+groups = Table(
+    "groups",
+    metadata,
+    _growing_key(),
+    Column("last_pair", BigInteger, nullable=False),  # the greatest seq of its pairs: its place among the verdicts
+    Column("source", String(200)),
+    Column("created", UtcDateTime, nullable=False),
+    Column("given_by", String(32)),  # as of pairs
+    Column("feedback_id", String(32), nullable=False),
+    Column("undone", UtcDateTime),
+    Column("undo_change", BigInteger),
+    Index("groups_by_feedback_id", "feedback_id"),
+    Index("groups_by_last_pair", "last_pair"),
+    **_NEVER_REUSE,
+)
+
+group_members = Table(
+    "group_members",
+    metadata,
+    Column("group_seq", BigInteger, primary_key=True, autoincrement=False),
+    Column("member_id", String(200), primary_key=True),  # an image or a query
+    Column("same", Boolean, nullable=False),  # of the kind that the group is about
+    Index("group_members_by_id", "member_id"),
+)
+
+# How often categories were changed and verdicts taken back: only grows, in the order of commits. No row: never.
+change_counts = Table(
+    "change_counts",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("category_changes", BigInteger, nullable=False),
+    Column("undos", BigInteger, nullable=False),
+    CheckConstraint("id = 1", name="change_counts_is_one_row"),
 )
 
 models = Table(

@@ -9,24 +9,26 @@ from sqlalchemy import Connection, Table, delete, func, insert, select, text
 
 from app.errors import NotEmpty, StoreUnavailable
 from app.store.database import Database
-from app.store.tables import OF_ITS_PLACE, collection, metadata
+from app.store.tables import OF_ITS_PLACE, change_counts, collection, metadata
 
 __all__ = ["check_empty", "copy_rows", "seal"]
 
 _SEALING = ("journal_mode = DELETE", "quick_check")
 _ROWS_AT_ONCE = 500  # 1.3 MB of features at D = 1280
 _TABLES = [table for table in metadata.sorted_tables if OF_ITS_PLACE not in table.info]
+_REPLACED = (collection, change_counts)  # what they say of a target without content is no content
 
 
 def copy_rows(source: Database, target: Database) -> None:
     """Copy one state of the source, in one transaction: the target has all of it or nothing.
 
-    Which backbone the target's features come from does not count as content while it has none.
+    Which backbone the target's features come from does not count as content while it has none, nor what once changed.
     Raises: NotEmpty, StoreUnavailable.
     """
     with source.reading() as reading, target.writing() as writing:
         _check_empty(writing)
-        writing.execute(delete(collection))
+        for table in _REPLACED:
+            writing.execute(delete(table))
         for table in _TABLES:
             rows = reading.execution_options(yield_per=_ROWS_AT_ONCE).execute(select(table))
             for block in rows.mappings().partitions():
@@ -60,7 +62,7 @@ def seal(file: Path) -> None:
 
 def _check_empty(connection: Connection) -> None:
     for table in _TABLES:
-        if table is not collection and connection.scalar(select(func.count()).select_from(table)):
+        if table not in _REPLACED and connection.scalar(select(func.count()).select_from(table)):
             raise NotEmpty(
                 f"The collection to restore into is not empty, there are {table.name} in its database: name another "
                 "data folder and database."

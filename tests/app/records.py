@@ -8,7 +8,7 @@ from threading import Thread
 import numpy as np
 
 from app.ports import Repository
-from app.records import FeatureMatrix, FeedbackCall, NewImage, QueryRecord, StoredImage
+from app.records import FeatureMatrix, FeedbackCall, GivenGroup, GivenVerdict, NewImage, QueryRecord, StoredImage
 from embedding.backbone_identity import BackboneIdentity, Preprocessing
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -54,6 +54,16 @@ def query(number: int, expires: datetime) -> QueryRecord:
 def call(id_: str, by: str | None = None, created: datetime = NOW) -> FeedbackCall:
     """Of a key, or of somebody without one."""
     return FeedbackCall(id_, by, "tests", created)
+
+
+def given_pairs(repository: Repository) -> list[GivenVerdict]:
+    """The history, of verdicts about one pair."""
+    return [each for each in repository.pairs.given() if isinstance(each, GivenVerdict)]
+
+
+def given_groups(repository: Repository) -> list[GivenGroup]:
+    """The history, of groups."""
+    return [each for each in repository.pairs.given() if isinstance(each, GivenGroup)]
 
 
 def run_in_threads(jobs: list[Callable[[], None]]) -> None:

@@ -54,6 +54,8 @@ def fill(client: TestClient, add: Add) -> None:
     pairs[0]["similar"] = False
     made = client.post("/v1/feedback", json={"pairs": pairs}).json()
     assert client.delete(f"/v1/feedback/{made['feedback_id']}").json() == {"undone": 1}
+    groups = [{"same": ["i0", "i1"], "different": ["i2"]}]
+    assert client.post("/v1/feedback", json={"groups": groups}).json()["groups"] == 1
 
 
 def everything(client: TestClient) -> list[Any]:

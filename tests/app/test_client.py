@@ -16,6 +16,7 @@ from app.client import (
     Conflict,
     File,
     Forbidden,
+    Group,
     ImageQuery,
     InvalidRequest,
     LearnResult,
@@ -32,6 +33,7 @@ from app.client import (
     error_of,
 )
 from app.client.calls import add_images
+from app.contract.answers import GivenGroup, GivenVerdict
 from embedding.model_file import Model
 from tests.app.clients import CLIENTS, Connect
 from tests.app.conftest import Draw
@@ -179,11 +181,30 @@ def test_verdicts_come_back_and_are_learned_from(client: Samekind, draw: Draw) -
     assert sum(features) > 0
     assert isinstance(records[-1], TrainingPair)
     assert records[-1].seq == header.last_pair > 0
-    assert client.stats().new_pairs == 2
+    new = client.stats().new
+    assert (new.verdicts, new.agreeing, new.categories, new.total) == (1, 1, 2, 3)
+    assert (header.format, header.last_category > 1) == (2, True)
+    assert len(records[0].sha256) == 64
     assert given_now.feedback_id is not None
     assert [client.undo_feedback(given_now.feedback_id).undone for _ in range(2)] == [2, 0]
     assert list(client.feedback()) == []
     assert [each.undone is None for each in client.feedback_history()] == [False, False]
+
+
+def test_groups_come_back_as_one_verdict(client: Samekind, draw: Draw) -> None:
+    for seed in range(5):
+        client.add_image(draw(10 + seed), id=f"g{seed}")
+    group = Group(same=["g0", "g1"], different=["g4"])
+    given_now = client.give_feedback([("g3", "g4", True)], groups=[group, (("g1", "g2"), ())])
+    assert (given_now.recorded, given_now.groups, given_now.groups_unchanged) == (1, 2, 0)
+    assert client.give_feedback(groups=[group]).groups_unchanged == 1
+    first, second, third = client.feedback_history()
+    assert isinstance(first, GivenVerdict)
+    assert isinstance(second, GivenGroup)
+    assert isinstance(third, GivenGroup)
+    assert (second.same, second.different, third.same, third.different) == (["g0", "g1"], ["g4"], ["g1", "g2"], [])
+    assert given_now.feedback_id is not None
+    assert client.undo_feedback(given_now.feedback_id).undone == 3
 
 
 def test_models_and_the_jobs_that_activate_them(

@@ -29,8 +29,8 @@ from tests.app.clients import CLIENTS, Answer, Connect, canned, problem
 
 KEY = "sk_0123abcd_" + "s" * 43
 STATS = Answer(
-    body=b'{"images": 1, "queries": 0, "pairs": 0, "contradicted": 0, "new_pairs": 0, "model": "0", "trained": false, '
-    b'"indexed": 0}'
+    body=b'{"images": 1, "queries": 0, "pairs": 0, "verdicts": 0, "contradicted": 0, "model": "0", "trained": false, '
+    b'"indexed": 0, "new": {"verdicts": 0, "categories": 0, "undone": 0, "agreeing": 0, "total": 0}}'
 )
 CLASSES: dict[int, type[ApiError]] = {
     401: Unauthenticated,

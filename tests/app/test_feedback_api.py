@@ -31,7 +31,10 @@ def test_verdicts_come_out_as_the_trainer_reads_them(with_abc: TestClient, draw:
     query_id = with_abc.post("/v1/search", files={"file": draw(9)}).json()["query_id"]
     pairs = [verdict("b", "a", True), verdict("a", "c", False), verdict(query_id, "a", True)]
     answer = with_abc.post("/v1/feedback", json={"pairs": pairs, "source": "a test"})
-    assert answer.json() == {"recorded": 3, "unchanged": 0, "feedback_id": answer.json()["feedback_id"]}
+    assert answer.json() == {
+        "recorded": 3, "unchanged": 0, "groups": 0, "groups_unchanged": 0, "agreeing": 0,
+        "feedback_id": answer.json()["feedback_id"],
+    }  # fmt: skip
     assert exported(with_abc, tmp_path) == [Pair("a", "b", True), Pair("a", "c", False), Pair("a", query_id, True)]
 
 

@@ -106,16 +106,16 @@ def test_what_was_taken_back_stays_so_after_a_restart(start: Start, add: Add) ->
         assert json.loads(line)["undone"]
 
 
-def test_new_pairs_are_those_that_the_newest_model_does_not_know(with_abc: TestClient, model: Model) -> None:
+def test_what_the_newest_model_does_not_know_is_new(with_abc: TestClient, model: Model) -> None:
     for right in "bc":
         say(with_abc, True, right=right)
     last = json.loads(with_abc.get("/v1/training-set").text.splitlines()[0])["last_pair"]
-    assert new_pairs(with_abc) == 2
+    assert new_verdicts(with_abc) == 2
     learned = trained_on(model, {"collection": {"last_pair": last, "pairs": 2, "images": 3}})
     assert with_abc.post("/v1/models", files={"file": learned}).status_code == 201
-    assert new_pairs(with_abc) == 0
+    assert new_verdicts(with_abc) == 0
     say(with_abc, False)
-    assert new_pairs(with_abc) == 1
+    assert new_verdicts(with_abc) == 1
 
 
 @pytest.mark.parametrize(
@@ -127,20 +127,20 @@ def test_a_model_that_does_not_say_what_it_knows_changes_nothing(
 ) -> None:
     say(with_abc, True)
     assert with_abc.post("/v1/models", files={"file": trained_on(model, training)}).status_code in (200, 201)
-    assert new_pairs(with_abc) == 1
+    assert new_verdicts(with_abc) == 1
 
 
 def test_a_model_of_a_larger_collection_knows_everything(with_abc: TestClient, model: Model) -> None:
     say(with_abc, True)
     learned = trained_on(model, {"collection": {"last_pair": 10**30}})
     assert with_abc.post("/v1/models", files={"file": learned}).status_code == 201
-    assert new_pairs(with_abc) == 0
+    assert new_verdicts(with_abc) == 0
 
 
 def trained_on(model: Model, training: dict[str, Any]) -> bytes:
     return replace(model, b=model.b * 2, training=training).to_bytes()
 
 
-def new_pairs(client: TestClient) -> int:
-    count: int = client.get("/v1/stats").json()["new_pairs"]
+def new_verdicts(client: TestClient) -> int:
+    count: int = client.get("/v1/stats").json()["new"]["verdicts"]
     return count

@@ -85,6 +85,7 @@ def test_verdicts_are_counted_when_they_were_stored(start: Start, add: Add) -> N
         client.post("/v1/feedback", json={"pairs": [{"left": "i1", "right": "ghost", "similar": True}]})
         assert value(client, "samekind_verdicts_total", similar="true") == 1
         assert value(client, "samekind_verdicts_total", similar="false") == 1
+        assert value(client, "samekind_groups_total") == 0
         assert value(client, "samekind_verdicts_undone_total") == 0
         made = client.post("/v1/feedback", json={"pairs": [pairs[0] | {"similar": False}]}).json()["feedback_id"]
         client.delete(f"/v1/feedback/{made}")

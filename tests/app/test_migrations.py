@@ -1,6 +1,7 @@
 """A database that the previous revision made is upgraded with everything in it, on both engines."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, MetaData, Table, insert, text
 
 from app.errors import NewerDatabase, OlderDatabase
-from app.records import CountingVerdict, ImageFilter
+from app.records import CountingVerdict, Fields, ImageFilter, Marks, NewToLearn
+from app.services.marks import learned_marks
 from app.store.database import Database, connected, open_database
 from app.store.repository import SqlRepository
-from tests.app.records import NOW, add_one, features, image, query
+from tests.app.records import NOW, add_one, features, given_pairs, image, query
 from tests.conftest import ROOT
 
 SCRIPTS = ROOT / "app" / "store" / "migrations"
@@ -66,7 +68,7 @@ def test_the_first_revision_upgrades_with_everything_in_it(database_url: str) ->
         )  # fmt: skip
         assert repository.images.page(9, where=ImageFilter(metadata={"shelf": 7})) == [old]
         assert list(repository.pairs.counting()) == [CountingVerdict("old", "q_1", True, seq=1)]
-        (given,) = repository.pairs.given()
+        (given,) = given_pairs(repository)
         assert (given.given_by, given.feedback_id, given.undone) == (None, None, None)
         assert repository.models.active_version() == "m2"
         assert repository.models.artifact("m1") == b"bytes"
@@ -86,6 +88,43 @@ def test_each_revision_upgrades_to_the_newest(database_url: str, revision: str) 
     with open_database(database_url) as database:
         database.check_revision()
         SqlRepository(database).queries.add(query(1, datetime(2031, 1, 1, tzinfo=UTC)), features(1))
+
+
+def fill_sixth_revision(connection: Connection, knows: object) -> None:
+    """With an active model, made at NOW, whose manifest says of the collection what it knows."""
+    before, after = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
+    file: dict[str, object] = {"media_type": "image/png", "width": 3, "height": 4, "byte_size": 5, "metadata": {}}
+    for name, category, updated in (("a", "cups", None), ("b", "cups", after), ("c", None, None), ("d", "hats", after)):
+        said: dict[str, object] = {"id": name, "sha256": name * 64, "category": category, "updated": updated}
+        insert_into(connection, "images", file | said | {"created": before, "features": features(1).tobytes()})
+    for left, right, undone in (("a", "b", None), ("a", "c", None), ("b", "c", before), ("c", "d", after)):
+        given: dict[str, object] = {"left_id": left, "right_id": right, "undone": undone}
+        insert_into(connection, "pairs", given | {"similar": True, "created": before})
+    manifest = {"training": {"collection": knows}}
+    model: dict[str, object] = {"version": "m", "artifact": b"bytes", "manifest": manifest, "state": "active"}
+    insert_into(connection, "models", model | {"created": NOW})
+
+
+@pytest.mark.parametrize("known", [None, 1], ids=["no model", "a model of feedback"])
+def test_what_is_new_after_groups_came(database_url: str, known: int | None) -> None:
+    """A model knows what was there before it; without one everything is new. Verdicts that repeat categories are told
+    from the others."""
+    with connected(database_url) as database:
+        at_revision(database, "0006")
+        with database.writing() as connection:
+            fill_sixth_revision(connection, {"last_pair": 4} if known else "?")
+    with open_database(database_url) as database:
+        repository = SqlRepository(database)
+        marks = learned_marks(repository)
+        assert marks == (Marks(4, 0, 0) if known else Marks(0, 0, 0))
+        learned = NewToLearn(verdicts=0, categories=2, undone=1, agreeing=0)
+        nothing_learned = NewToLearn(verdicts=1, categories=3, undone=0, agreeing=1)
+        assert repository.new_since(marks) == (learned if known else nothing_learned)
+        extent = repository.extent()
+        assert repository.new_since(Marks(extent.last_pair, extent.last_category, extent.last_undo)).total == 0
+        repository.images.update("c", lambda _: Fields("cups", {}), NOW)
+        assert repository.extent().last_category == 2
+        assert repository.new_since(replace(marks, last_category=1)).categories == 1
 
 
 def test_a_newer_database_is_refused_and_not_changed(database_url: str) -> None:

@@ -7,11 +7,11 @@ from sqlalchemy import delete
 
 from app.errors import UnknownReference
 from app.ports import Repository
-from app.records import RecordedPairs
+from app.records import RecordedFeedback
 from app.store import tables
 from app.store.database import Database
 from embedding.pairs import Pair
-from tests.app.records import NOW, add_one, call, features, fill, image, query
+from tests.app.records import NOW, add_one, call, features, fill, given_pairs, image, query
 
 LATER = NOW + timedelta(days=1)
 
@@ -24,18 +24,18 @@ def test_a_verdict_is_kept_once_and_its_change_adds_a_row(repository: Repository
     fill(repository, 2)
     similar, dissimilar = Pair("image-0", "image-1", True), Pair("image-1", "image-0", False)
     record = repository.pairs.record
-    assert record([similar], call("f1")) == RecordedPairs(1, 0, similar=1, feedback_id="f1")
+    assert record([similar], call("f1")) == RecordedFeedback(1, 0, similar=1, feedback_id="f1")
     mirrored = Pair("image-1", "image-0", True)
-    assert record([similar, mirrored], call("f2")) == RecordedPairs(0, 2, similar=0, feedback_id=None)
-    assert record([dissimilar], call("f3")) == RecordedPairs(1, 0, similar=0, feedback_id="f3")
+    assert record([similar, mirrored], call("f2")) == RecordedFeedback(0, 2, similar=0, feedback_id=None)
+    assert record([dissimilar], call("f3")) == RecordedFeedback(1, 0, similar=0, feedback_id="f3")
     assert counting(repository) == [Pair("image-0", "image-1", False)]
-    assert [(each.similar, each.feedback_id) for each in repository.pairs.given()] == [(True, "f1"), (False, "f3")]
+    assert [(each.similar, each.feedback_id) for each in given_pairs(repository)] == [(True, "f1"), (False, "f3")]
 
 
 def test_who_when_and_by_what_means_are_kept(repository: Repository) -> None:
     fill(repository, 2)
     repository.pairs.record([Pair("image-1", "image-0", True)], call("f1", by="0a1b2c3d", created=LATER))
-    (given,) = repository.pairs.given()
+    (given,) = given_pairs(repository)
     assert (given.left, given.right, given.similar) == ("image-0", "image-1", True)
     assert (given.given_by, given.source, given.created, given.feedback_id) == ("0a1b2c3d", "tests", LATER, "f1")
     assert given.undone is None
@@ -84,7 +84,7 @@ def test_verdicts_go_with_an_image_also_those_taken_back(repository: Repository)
     repository.pairs.record([Pair("image-0", "image-2", True)], call("g"))
     repository.pairs.undo("g", NOW)
     repository.images.delete("image-0")
-    assert [(each.left, each.right) for each in repository.pairs.given()] == [("image-1", "image-2")]
+    assert [(each.left, each.right) for each in given_pairs(repository)] == [("image-1", "image-2")]
     assert counting(repository) == pairs[1:]
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from app.ports import Repository
 from app.records import Counts
 from embedding.pairs import Pair
-from tests.app.records import IDENTITY, NOW, call, features, fill, query
+from tests.app.records import IDENTITY, NOW, call, features, fill, given_pairs, query
 
 
 class TestQueries:
@@ -23,7 +23,7 @@ class TestQueries:
         named = [Pair("image-0", "q_0", True), Pair("q_1", "image-0", False)]
         repository.pairs.record(named, call("f"))
         assert repository.queries.purge(NOW + timedelta(seconds=50)) == 1
-        assert repository.counts() == Counts(images=1, queries=3, pairs=2)
+        assert repository.counts() == Counts(images=1, queries=3, pairs=2, verdicts=2)
 
     def test_purge_takes_those_whose_verdicts_were_taken_back_with_them(self, repository: Repository) -> None:
         fill(repository, 1)
@@ -35,7 +35,7 @@ class TestQueries:
             assert repository.pairs.undo(id_, NOW) == 2
         later = NOW + timedelta(seconds=50)
         assert repository.queries.purge(later) == 1
-        assert {(each.right, each.feedback_id) for each in repository.pairs.given()} == {
+        assert {(each.right, each.feedback_id) for each in given_pairs(repository)} == {
             ("q_0", "kept"), ("q_0", "one"), ("q_0", "two"),
         }  # fmt: skip
         assert repository.pairs.undo("kept", later) == 1

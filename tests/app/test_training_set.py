@@ -1,6 +1,7 @@
 """GET /v1/training-set: all that a metric can be learned from, and nothing that is half there."""
 
 import base64
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from sqlalchemy import text
 from starlette.testclient import TestClient
 
 from app.parts import open_collection
-from app.records import CountingVerdict, NewImage, StoredImage
+from app.records import CountingVerdict, Marks, NewImage, StoredImage
 from app.services.collection import Collection
 from app.services.feedback import record_feedback
 from app.services.images import delete_image
@@ -45,7 +46,10 @@ def test_nothing_yet(start: Start, backbone: Backbone) -> None:
     with start(model=None) as client:
         (header,) = lines(client)
     assert BackboneIdentity.from_json(header.pop("backbone")) == backbone.identity
-    assert header == {"format": 1, "feature_dim": 1280, "images": 0, "queries": 0, "pairs": 0, "last_pair": 0}
+    assert header == {
+        "format": 2, "feature_dim": 1280, "images": 0, "queries": 0, "pairs": 0, "last_pair": 0, "last_category": 0,
+        "last_undo": 0,
+    }  # fmt: skip
 
 
 def test_images_queries_and_pairs(start: Start, add: Add, draw: Draw) -> None:
@@ -67,7 +71,8 @@ def test_images_queries_and_pairs(start: Start, add: Add, draw: Draw) -> None:
         assert queries[0]["id"] == named
         assert {"left": "i0", "right": "i2", "similar": False, "seq": 3} in pairs
         assert {"left": "i1", "right": named, "similar": True, "seq": 2} in pairs
-        assert header["last_pair"] == 3
+        assert (header["last_pair"], header["last_category"], header["last_undo"]) == (3, 1, 0)
+        assert [each["sha256"] for each in images] == [hashlib.sha256(draw(seed)).hexdigest() for seed in range(3)]
         for each in images:
             features = np.frombuffer(base64.b64decode(each["features"]), "<f2")
             assert np.array_equal(features, collection_of(client).repository.images.features(each["id"]))
@@ -88,7 +93,7 @@ def test_it_is_the_state_of_the_instant_at_which_it_was_asked_for(start: Start, 
         record_feedback(collection, [Pair("i0", "i1", similar=False), Pair("i3", "i4", similar=True)], None)
         delete_image(collection, "i2")
         images, pairs = [each.id for each in found.images], list(found.pairs)
-        assert (found.image_count, found.pair_count, found.last_pair) == (4, 2, 2)
+        assert (found.image_count, found.pair_count, found.marks) == (4, 2, Marks(2, 0, 0))
         assert images == ["i0", "i1", "i3"]
         assert pairs == [CountingVerdict("i0", "i1", similar=True, seq=1)]  # both ids of each pair are there
 

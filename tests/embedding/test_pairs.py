@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from embedding.errors import BadPairs
-from embedding.pairs import Pair, contradictions, read_pairs, write_pairs
+from embedding.pairs import Group, Pair, contradictions, read_pairs, write_pairs
 
 PAIRS = [Pair("a", "b", True), Pair("b", 'c/ü, "x".jpg', False)]
 
@@ -49,3 +49,31 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
 def test_contradictions_are_found_whatever_the_order() -> None:
     assert contradictions([*PAIRS, Pair("b", "a", False)]) == {("a", "b")}
     assert contradictions([*PAIRS, Pair("b", "a", True)]) == set()
+
+
+def test_what_a_group_says_of_each_two() -> None:
+    group = Group(("a", "b", "c"), ("x", "y"))
+    similar, dissimilar = {("a", "b"), ("a", "c"), ("b", "c")}, {(s, d) for s in "abc" for d in "xy"}
+    assert {(pair.left, pair.right) for pair in group.pairs if pair.similar} == similar
+    assert {(pair.left, pair.right) for pair in group.pairs if not pair.similar} == dissimilar
+    assert group.pair_count == len(group.pairs) == 9
+    assert Group(("a",), ("x",)).pairs == [Pair("a", "x", False)]
+
+
+@pytest.mark.parametrize(
+    ("same", "different", "message"),
+    [
+        (("a", "b", "a"), (), "'a' is in a group twice"),
+        (("a", "b"), ("x", "x"), "'x' is in a group twice"),
+        (("a", "b"), ("b",), "'b' is in both parts of a group"),
+        (("a",), (), "says nothing"),
+        ((), ("a", "b"), "says nothing"),
+        ((), (), "says nothing"),
+        (("a", ""), (), "one is empty"),
+    ],
+)
+def test_a_group_that_says_nothing_or_contradicts_itself(
+    same: tuple[str, ...], different: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(BadPairs, match=message):
+        Group(same, different)

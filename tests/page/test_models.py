@@ -109,7 +109,7 @@ def test_what_people_taught(open_page: Open, service: str, models: dict[str, str
     stats = httpx.get(f"{service}/v1/stats").json()
     counts = open_page("#/models").get_by_role("region", name="What people taught")
     expect(counts).to_contain_text(f"Verdicts{stats['pairs']}")
-    expect(counts).to_contain_text(f"New{stats['new_pairs']}")
+    expect(counts).to_contain_text(f"New{stats['new']['total']}")
     expect(counts).to_contain_text(f"Contradicted{stats['contradicted']}")
 
 

@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 
 from app.records import ImageFilter
 from tests.app.test_filters import agrees
 
-__all__ = ["Expected", "Kept", "Upload", "Verdict", "canonical"]
+__all__ = ["Expected", "Group", "Kept", "Upload", "Verdict", "canonical"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Kept:
     picture: int
     category: str | None
     metadata: Mapping[str, Any]
+    was_named: bool  # it has a category, or had one
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,25 @@ class Verdict:
         return frozenset((self.left, self.right))
 
 
+@dataclass(frozen=True)
+class Group:
+    same: tuple[str, ...]
+    different: tuple[str, ...]
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        similar = [Verdict(left, right, True) for left, right in combinations(self.same, 2)]
+        return similar + [Verdict(left, right, False) for left in self.same for right in self.different]
+
+
 @dataclass
 class Given:
-    """A verdict that was recorded, with the number of its call."""
+    """A verdict that was recorded, with the number of its call, and of its group."""
 
     verdict: Verdict
     call: int
     undone: bool = False
+    group: int | None = None
 
 
 @dataclass
@@ -57,6 +71,30 @@ class Expected:
     given: list[Given] = field(default_factory=list)  # in the order in which they were given
     calls: list[str] = field(default_factory=list)  # ids of those that recorded something
     queries: list[str] = field(default_factory=list)
+    groups: int = 0  # that were recorded
+
+    @property
+    def voice_count(self) -> int:
+        """Pairs with a verdict of their own, and groups."""
+        standing = [each for each in self.given if not each.undone]
+        own = {each.verdict.key for each in standing if each.group is None}
+        return len(own) + len({each.group for each in standing} - {None})
+
+    @property
+    def agreeing(self) -> int:
+        """Those of them that only repeat what the categories say."""
+        repeats: dict[object, bool] = {}
+        for each in self.given:
+            if not each.undone:
+                what = each.verdict.key if each.group is None else each.group
+                repeats[what] = repeats.get(what, True) and self._agrees(each.verdict)
+        return sum(repeats.values())
+
+    def _agrees(self, verdict: Verdict) -> bool:
+        left, right = (self.images.get(name) for name in (verdict.left, verdict.right))
+        if not left or not right or left.category is None or right.category is None:
+            return False
+        return (left.category == right.category) == verdict.similar
 
     @property
     def verdicts(self) -> dict[frozenset[str], bool]:
@@ -82,7 +120,7 @@ class Expected:
         return 409 if upload.id in self.images else 201
 
     def add(self, name: str, upload: Upload) -> None:
-        self.images[name] = Kept(upload.picture, upload.category or None, upload.metadata or {})
+        self.images[name] = Kept(upload.picture, upload.category or None, upload.metadata or {}, bool(upload.category))
 
     def delete(self, name: str) -> None:
         """Its verdicts go too: the id may be given to another picture."""
@@ -93,6 +131,7 @@ class Expected:
         kept = self.images[name]
         if "category" in changes:
             kept.category = changes["category"] or None
+            kept.was_named |= kept.category is not None
         if "metadata" in changes:
             kept.metadata = merge_patch(kept.metadata, changes["metadata"]) or {}
 
@@ -103,13 +142,23 @@ class Expected:
         self.given += [Given(verdict, len(self.calls)) for verdict in unlike.values()]
         return len(unlike)
 
+    def record_group(self, group: Group) -> bool:
+        """As a whole, if some of it is new."""
+        before = self.verdicts
+        if all(before.get(each.key) is each.similar for each in group.verdicts):
+            return False
+        self.given += [Given(verdict, len(self.calls), group=self.groups) for verdict in group.verdicts]
+        self.groups += 1
+        return True
+
     def take_back(self, call: int) -> int | None:
-        """Returns how many verdicts; None: nothing of that call is left."""
+        """Returns how many verdicts, a group as one; None: nothing of that call is left."""
         left = [each for each in self.given if each.call == call]
         standing = [each for each in left if not each.undone]
         for each in standing:
             each.undone = True
-        return len(standing) if left else None
+        groups = {each.group for each in standing} - {None}
+        return sum(each.group is None for each in standing) + len(groups) if left else None
 
     def filtered(self, where: ImageFilter) -> list[str]:
         return [name for name, kept in self.images.items() if agrees(kept.category, kept.metadata, where)]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from starlette.testclient import TestClient
 
-from tests.stateful.expected import Expected, Verdict
+from tests.stateful.expected import Expected, Group, Verdict
 from tests.stateful.parts import Parts
 from tests.stateful.requests import WHICH
 
@@ -31,6 +31,23 @@ class FeedbackRules(RuleBasedStateMachine):
             right = (left + 1 + further % (len(references) - 1)) % len(references)
             verdicts.append(Verdict(references[left], references[right], similar))
         self._give(verdicts)
+
+    @precondition(lambda self: len(self.expected.references) > 1)
+    @rule(whiches=st.lists(WHICH, min_size=2, max_size=5), same=st.integers(1, 5))
+    def give_a_group(self, whiches: list[int], same: int) -> None:
+        """The first ones are the same."""
+        references = self.expected.references
+        names = list(dict.fromkeys(references[which % len(references)] for which in whiches))
+        group = Group(tuple(names[:same]), tuple(names[same:]))
+        answer = self.client.post("/v1/feedback", json={"groups": [vars(group)]})
+        if not group.verdicts:
+            assert (answer.status_code, answer.json()["code"]) == (422, "bad_pairs")
+            return
+        recorded = self.expected.record_group(group)
+        assert (answer.json()["groups"], answer.json()["groups_unchanged"]) == (recorded, not recorded)
+        if recorded:
+            self.expected.calls.append(answer.json()["feedback_id"])
+        self.parts.happened["group recorded"] += recorded
 
     @precondition(lambda self: self.expected.verdicts)
     @rule(which=WHICH, at_once=st.booleans())
@@ -67,7 +84,8 @@ class FeedbackRules(RuleBasedStateMachine):
         recorded = self.expected.record(verdicts)
         feedback_id = answer.json()["feedback_id"]
         unchanged = len(verdicts) - recorded
-        assert answer.json() == {"recorded": recorded, "unchanged": unchanged, "feedback_id": feedback_id}
+        said = {name: answer.json()[name] for name in ("recorded", "unchanged", "groups", "groups_unchanged")}
+        assert said == {"recorded": recorded, "unchanged": unchanged, "groups": 0, "groups_unchanged": 0}
         assert (feedback_id is None) == (recorded == 0)
         if recorded:
             self.expected.calls.append(feedback_id)

@@ -149,13 +149,17 @@ class CollectionMachine(FeedbackRules):
 
     @invariant()
     def stats_are_right(self) -> None:
+        agreeing, changed = self.expected.agreeing, sum(kept.was_named for kept in self.expected.images.values())
+        verdicts = self.expected.voice_count - agreeing
+        new = {"verdicts": verdicts, "categories": changed, "undone": 0, "agreeing": agreeing}
         assert self.client.get("/v1/stats").json() == {
             "images": len(self.expected.images),
             "indexed": len(self.expected.images),
             "approximation": None,
             "pairs": len(self.expected.verdicts),
             "contradicted": 0,
-            "new_pairs": len(self.expected.verdicts),
+            "verdicts": self.expected.voice_count,
+            "new": new | {"total": verdicts + changed},
             "queries": len(self.expected.queries),
             "model": self.version,
         }

@@ -22,7 +22,7 @@ from tests.stateful.requests import HARMS
 # What each run must have come through: without it the machine would prove less than it seems to.
 MUST_HAPPEN = {
     "added", "there", "taken", "deleted", "changed", "recorded", "query named", "verdict changed", "tie", "other model",
-    "taken back", *HARMS,
+    "taken back", "group recorded", *HARMS,
 }  # fmt: skip
 
 EXAMPLES = {"sqlite": 15, "postgresql": 5}

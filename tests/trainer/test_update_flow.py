@@ -136,7 +136,7 @@ def test_better_than_a_blind_model_is_activated(service: Service, chosen: Chosen
     assert training["collection"].items() >= {"last_pair": data.last_pair, "pairs": len(data.pairs)}.items()
     assert load_model(tmp_path / "model.safetensors").version == version
     assert json.loads((tmp_path / "comparison.json").read_text())["verdict"] == "better"
-    assert service.client.stats().new_pairs == 0
+    assert service.client.stats().new.verdicts == 0
     said: list[str] = []
     again = update(service.client, SETTINGS, Run(tmp_path / "again"), PlainReporter(said.append))
     assert (again.state, again.marks["last_pair"]) == ("nothing to do", data.last_pair)

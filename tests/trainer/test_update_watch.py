@@ -23,7 +23,10 @@ from trainer.update.reporter import LeftOff
 from trainer.update.watch import Watch
 
 TIMEOUT_S = 300  # for what takes seconds, on a machine whose cores are busy
-STATS = '{"images": 9, "queries": 0, "pairs": 9, "contradicted": 0, "new_pairs": %d, "model": "m", "indexed": 9}'
+STATS = (
+    '{"images": 9, "queries": 0, "pairs": 9, "verdicts": 9, "contradicted": 0, "model": "m", "trained": true, '
+    '"indexed": 9, "new": {"verdicts": 0, "categories": 0, "undone": 0, "agreeing": 0, "total": %d}}'
+)
 NONE = Answer(status=204, body=b"")
 JOB = {
     "id": "a",
@@ -142,7 +145,7 @@ def test_it_bears_a_service_that_is_away_and_ends_when_it_is_told(tmp_path: Path
             client.give_feedback([("i0", "i1", True), ("i2", "i3", True), ("i0", "i3", False)])
             assert client.give_feedback([("i1", "i2", False)]).recorded == 1
             wait_for(log, "is active", process, times=2)
-            assert client.stats().new_pairs == 0
+            assert client.stats().new.total == 0
         wait_for(log, "is away", process, times=2)
         process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_S) == 0

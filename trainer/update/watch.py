@@ -105,4 +105,4 @@ class Watch:
 
 def _count_of_new(client: Samekind) -> int:
     """In the unit of SAMEKIND_LEARN_EVERY."""
-    return client.stats().new_pairs
+    return client.stats().new.total

@@ -30,16 +30,16 @@ class TrainingHeader(BaseModel):
     queries: int
     pairs: int
     last_pair: int = 0  # seq of the newest verdict in it; 0: none
-    last_category: int = 0  # number of the newest change of a category
-    last_undo: int = 0  # number of the newest verdict that was taken back
+    last_category: int = 0  # number of the latest change of a category
+    last_undo: int = 0  # number of the latest undo
 
 
 class TrainingImage(BaseModel):
     """An image."""
 
     id: str
-    sha256: str  # of the picture's bytes, in hex
     category: str | None
+    sha256: str  # of its file's bytes, 64 hexadecimal digits
     features: Features
 
 

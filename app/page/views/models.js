@@ -54,16 +54,25 @@ export async function show(root, parameters, signal) {
   }
 }
 
-function countList({ pairs, contradicted, new_pairs }) {
+function countList({ verdicts, contradicted, new: unlearned }) {
   const item = (count, name, about) => h("div", {},
     h("dt", {}, name),
     h("dd", {}, h("strong", { class: "number" }, count.toLocaleString()), h("span", { class: "faint small" }, about)));
   return h("dl", { class: "figures" },
-    item(pairs, "Verdicts", "pairs that people called same or different"),
-    item(new_pairs, "New", "not known yet to the newest model"),
+    item(verdicts, "Verdicts", "pairs and groups that people called same or different"),
+    item(unlearned.total, "New", newInWords(unlearned)),
     item(contradicted, "Contradicted", "people disagree about them"),
     h("div", { class: "next-step" }, h("dt", { class: "hidden-text" }, "Next"),
       h("dd", {}, h("a", { class: "button", href: "#/teach" }, "Teach it more"))));
+}
+
+/** What nobody has learned from yet, by kind. */
+function newInWords({ verdicts, categories, undone, agreeing }) {
+  const kinds = [
+    [verdicts, "verdicts"], [categories, "categories"], [undone, "taken back"],
+    [agreeing, "more that only repeat categories"],
+  ].filter(([count]) => count).map(([count, kind]) => `${count.toLocaleString()} ${kind}`);
+  return ["not known yet to the newest model", kinds.join(", ")].filter(Boolean).join(": ");
 }
 
 /** One figure for each measure, and the same as a table. */
