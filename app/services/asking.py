@@ -14,6 +14,8 @@ __all__ = ["Question", "View", "choose"]
 
 _PARTNERS = 10  # pairs of each image that are looked at, the most doubtful ones; in small collections more:
 _PAIRS = 20_000  # at least so many in all, if there are so many
+_AT_ONCE = 1000  # pairs whose distances are computed together
+_WIDE = 64  # dimensions at most in which pairs are spread
 _WIDTH = 5  # the next pair is chosen among so many times as many as are wanted
 
 _Floats = npt.NDArray[np.float64]
@@ -66,8 +68,8 @@ def choose(active: View, other: View | None, judged: _Rows, is_new: _Mask, count
     """
     pairs = _open_pairs(active, other, judged)
     rank = 2 * ~is_new[pairs.rows].any(axis=1) + ~pairs.is_disputed  # (m,), 0 to 3
-    points = active.points - active.points.mean(axis=0)
-    middles = (points[pairs.rows[:, 0]] + points[pairs.rows[:, 1]]) / 2  # (m, d)
+    points = _narrowed((active.points - active.points.mean(axis=0)).astype(np.float32))
+    middles = ((points[pairs.rows[:, 0]] + points[pairs.rows[:, 1]]) / 2).astype(np.float32)  # (m, d)
     return [_question(pairs, at) for at in _spread(pairs, rank, middles, len(points), count)]
 
 
@@ -154,6 +156,17 @@ def _squared_distances(points: npt.NDArray[np.float32]) -> _Floats:
 
 def _between(points: npt.NDArray[np.float32], rows: _Rows) -> _Floats:
     """Of some pairs, (m,), exactly as a search has them."""
-    left, right = points[rows[:, 0]].astype(np.float64), points[rows[:, 1]]
-    distances: _Floats = np.square(left - right).sum(axis=1)
-    return distances
+    blocks = (rows[start : start + _AT_ONCE] for start in range(0, len(rows), _AT_ONCE))
+    each = [np.square(points[some[:, 0]].astype(np.float64) - points[some[:, 1]]).sum(axis=1) for some in blocks]
+    return np.concatenate([np.empty(0), *each])
+
+
+def _narrowed(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Points (n, d) in at most 64 dimensions, about as far apart: to spread pairs that is near enough, and those of
+    plain features have a thousand."""
+    d = points.shape[1]
+    if d <= _WIDE:
+        return points
+    directions = np.random.default_rng(0).normal(scale=_WIDE**-0.5, size=(d, _WIDE)).astype(np.float32)
+    narrowed: npt.NDArray[np.float32] = points @ directions
+    return narrowed

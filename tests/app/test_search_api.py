@@ -155,6 +155,7 @@ def test_stats_count(start: Start, add: Add, draw: Draw, model: Model) -> None:
             "contradicted": 0,
             "new": {"verdicts": 1, "categories": 0, "undone": 0, "agreeing": 0, "total": 1},
             "model": model.version,
+            "trained": True,
             "indexed": 3,
             "approximation": None,
         }
