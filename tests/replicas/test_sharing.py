@@ -29,6 +29,7 @@ from app.settings import Settings, load_settings
 from app.store.database import connected
 from app.store.opened import open_store, own_store
 from embedding.model_file import Model
+from embedding.untrained import untrained_model
 from tests.app.conftest import Draw
 from tests.app.conftest import postgresql as postgresql
 from tests.app.models import active_of
@@ -235,7 +236,8 @@ def test_indexes_of_former_models_go_when_nobody_can_be_searching_them(
         activate(one, second)
         assert one.shared
         tidy_indexes(one)
-        assert one.shared.versions() == sorted([tiny.version, second.version])
+        untrained = untrained_model(one.extractor.backbone).version
+        assert one.shared.versions() == sorted([untrained, tiny.version, second.version])
         spoil(settings, "UPDATE models SET activated = activated - interval '11 minutes' WHERE state = 'active'")
         tidy_indexes(one)
         assert one.shared.versions() == [second.version]
@@ -253,7 +255,8 @@ def test_an_index_that_a_backup_holds_up_goes_later(settings: Settings, tiny: Mo
             one.shared.drop(second.version)
             assert second.version in one.shared.versions()
         one.shared.drop(second.version)
-        assert one.shared.versions() == [tiny.version]
+        untrained = untrained_model(one.extractor.backbone).version  # what the first start was searched with
+        assert one.shared.versions() == sorted([untrained, tiny.version])
 
 
 def test_a_change_before_a_replica_has_followed_counts(settings: Settings, draw: Draw, tiny: Model) -> None:
