@@ -93,6 +93,7 @@ def learned_model(
             "images": len(data),
             "labelled": int(data.has_label.sum()),
             "pairs": len(data.telling),
+            "fingerprint": data.fingerprint,
             "held_out": held_out,
             "validation": {"chosen": learned.choice.name, "compared": learned.choice.compared}
             | measures(learned.choice.scores),

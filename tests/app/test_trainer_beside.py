@@ -82,7 +82,7 @@ def test_a_cancelled_job_ends_its_process_and_nothing_is_activated(service: Serv
     assert service.client.cancel_job(job.id).state == "cancelled"
     wait_for(lambda: gone(trainer))
     assert service.client.job(job.id).state == "cancelled"
-    assert service.client.stats().model is None
+    assert not service.client.stats().trained
 
 
 def test_the_next_one_works_and_its_key_is_good_for_it_alone(service: Service) -> None:
@@ -108,7 +108,8 @@ def test_the_next_one_works_and_its_key_is_good_for_it_alone(service: Service) -
         assert over.result is not None
         assert over.result.taken
         assert service.client.stats().model == over.result.model
-        assert {"starting", "learning"} <= phases
+        assert "starting" in phases
+        assert any(phase and phase.startswith("validation") for phase in phases)
         wait_for(lambda: gone(trainer))
         with pytest.raises(Unauthenticated):
             wait_for(lambda: own.stats().images < 0)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from playwright.sync_api import FloatRect, Locator, Page, expect
 
-from benchmarks.service import serving
 from tests.page.conftest import LOOKS, TWO_LOOKS, Look, Open, Prepared, assert_accessible, shot
 from tests.page.steps import assert_no_sideways_scroll
 
@@ -154,15 +153,6 @@ def test_no_images_then_one(open_page: Open, empty_service: str, prepared: Prepa
     page.keyboard.press("+")
     page.keyboard.press("Enter")
     expect(page).to_have_url(f"{empty_service}/#/image?id={added['id']}")
-
-
-def test_without_a_model_it_says_what_to_do(open_page: Open, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with serving(tmp_path_factory.mktemp("bare")) as (url, _):
-        page = open_page("#/map", url=url)
-        expect(page.get_by_role("heading", name="The map could not be drawn.")).to_be_visible(timeout=60_000)
-        expect(page.get_by_role("link", name="Choose a model")).to_be_visible()
-        expect(page.get_by_role("button", name="Try again")).to_be_visible()
-        page.close()
 
 
 def many_points(service: str) -> dict[str, Any]:

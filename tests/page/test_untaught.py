@@ -42,6 +42,7 @@ def test_once_something_was_learned_it_is_not_said(open_page: Open, service: str
     page = open_page("#/models")
     page.locator("input[type=file]").set_input_files(prepared.model)
     page.get_by_role("button", name="Activate").click()
+    page.get_by_role("dialog").get_by_role("button", name="Activate").click()
     expect(page.get_by_text("is active.")).to_be_visible()
     page.goto(f"{service}/#/map")
     expect(page.get_by_role("application", name="Map of the collection")).to_be_visible()

@@ -162,6 +162,7 @@ class CollectionMachine(FeedbackRules):
             "new": new | {"total": verdicts + changed},
             "queries": len(self.expected.queries),
             "model": self.version,
+            "trained": True,
         }
 
     @invariant()

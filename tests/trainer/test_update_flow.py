@@ -30,7 +30,7 @@ from trainer.update.settings import UpdateSettings
 
 PER_KIND = 12
 TIMEOUT_S = 300  # for what takes seconds, on a machine whose cores are busy
-SETTINGS = UpdateSettings(d=8, time_budget_s=0)
+SETTINGS = UpdateSettings(d=8, time_budget_s=0.0)
 
 Chosen = list[tuple[str, Path]]
 
@@ -181,6 +181,9 @@ def test_killed_at_any_instant_it_leaves_the_service_as_it_was(service: Service,
     process.kill()
     _, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == -9, errors
+    # An activation that it had asked for is the service's own by then.
+    over = [service.client.wait_for_job(job.id) for job in service.client.jobs() if job.kind == "activate"]
+    assert all(job.state == "done" for job in over)
     after = service.client.stats()
     assert (after.images, after.pairs) == (before.images, before.pairs)
     assert after.model == before.model or instant == "when it is uploaded"  # then it may be asked to take over

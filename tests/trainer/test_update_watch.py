@@ -141,10 +141,10 @@ def test_it_bears_a_service_that_is_away_and_ends_when_it_is_told(tmp_path: Path
             uploads = [Upload(noise(seed), id=f"i{seed}") for seed in range(10)]
             assert all(item.problem is None for item in client.add_images(uploads))
             assert client.learn().state == "waiting"
-            wait_for(log, "is active", process)
+            wait_for(log, "Nothing can be learned yet", process)
             client.give_feedback([("i0", "i1", True), ("i2", "i3", True), ("i0", "i3", False)])
             assert client.give_feedback([("i1", "i2", False)]).recorded == 1
-            wait_for(log, "is active", process, times=2)
+            wait_for(log, "learned from 4 verdicts", process)
             assert client.stats().new.total == 0
         wait_for(log, "is away", process, times=2)
         process.send_signal(signal.SIGTERM)

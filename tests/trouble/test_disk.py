@@ -28,7 +28,7 @@ class TestDisk:
     def test_a_full_one_loses_nothing_and_goes_on_when_there_is_room(
         self, mounts: Mounts, tmp_path: Path, draw: Draw, model: Model, save: Save
     ) -> None:
-        data = mounts.tmpfs(tmp_path / "data", "6400k")  # what is left when it is full is enough to delete
+        data = mounts.tmpfs(tmp_path / "data", "6464k")  # what is left when it is full is enough to delete
         with serving(data, "--model", str(save(model)), prefix=mounts.inside) as (_process, client):
             big = fill(client, draw, 1000, size=BIG)
             for seed in (big.pop(), big.pop()):

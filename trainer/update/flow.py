@@ -121,7 +121,7 @@ def _nothing_to_do(data: LearningSet, active: Model | None, settings: UpdateSett
         return NOTHING_TO_LEARN
     if active is None or settings.mode == "full" or active.metric.embedding_dim != settings.dimensions:
         return None
-    if _collection_of(active).get("fingerprint") != data.fingerprint:
+    if active.training.get("fingerprint") != data.fingerprint:
         return None
     agreeing = int(data.agreeing.sum())
     repeated = f" ({agreeing:,} verdicts only repeat what the categories say)" if agreeing else ""
@@ -143,7 +143,7 @@ def _learnable_part(data: CollectionData) -> CollectionData:
 def _model(
     collection: CollectionData, data: LearningSet, learned: Learned, comparison: Comparison, settings: UpdateSettings
 ) -> Model:
-    counts = {"pairs": len(collection.pairs), "images": len(collection), "fingerprint": data.fingerprint}
+    counts = {"pairs": len(collection.pairs), "images": len(collection)}
     even = even_distance(learned.metric, collection)
     compared = {} if comparison.former is None else {"comparison": comparison.to_json()}
     return learned_model(
