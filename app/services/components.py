@@ -1,10 +1,11 @@
 """Principal components of the collection itself: what it is searched with while nobody has taught a model.
 
-They are made in a job once there are enough images, and again when there are ten times as many. Where images come by
+They are made in a job once there are enough images, and again when there are so many more. Where images come by
 the thousand in one run, whoever adds them does not wait for that job's turn: see `between_batches`.
 """
 
 import logging
+import math
 
 import numpy as np
 
@@ -27,7 +28,9 @@ _log = logging.getLogger(__name__)
 
 COMPONENTS = "components"  # kind of jobs
 
-_GROWTH = 10  # times as many images, and components are made again
+# So many times as many images, and components are made again. Pictures come in the order of their folders: the first of a
+# thousand are of some of its kinds.
+_FEW, _GROWTH_OF_FEW, _GROWTH = 3000, 1.5, 10.0
 _BLOCK_ROWS = 4096
 _SEED = 0
 
@@ -78,7 +81,7 @@ def _ask(collection: Collection, active: ActiveModel, last_seq: int) -> None:
         if not collection.repository.jobs.unfinished(COMPONENTS):
             add_job(collection, COMPONENTS, {})
         # If this attempt fails, the next is with a restart, or when so many more have come.
-        missing = (_GROWTH - 1) * images
+        missing = _grown(images) - images
     # Each image that is added has a greater seq, so there cannot be enough before this one.
     collection.next_look = NextLook(active.version, last_seq + missing)
 
@@ -126,7 +129,12 @@ def _due_at(collection: Collection, active: ActiveModel) -> int:
     """At so many images."""
     records = collection.repository.models.all()
     made = (_images_of(record) for record in records if _was_searched_with(record, active))
-    return max(collection.components_from, _GROWTH * max(made, default=0), 2)
+    return max(collection.components_from, _grown(max(made, default=0)), 2)
+
+
+def _grown(images: int) -> int:
+    """At how many images components of so many are made anew."""
+    return math.ceil((_GROWTH_OF_FEW if images < _FEW else _GROWTH) * images)
 
 
 def _was_searched_with(record: ModelRecord, active: ActiveModel) -> bool:

@@ -21,7 +21,7 @@ from app.records import FeatureMatrix, JobRecord
 from app.services import components
 from app.services.activation import activate
 from app.services.collection import Collection, NextLook
-from app.services.components import COMPONENTS, ask_for_components
+from app.services.components import COMPONENTS, _grown, ask_for_components
 from app.services.jobs import MAX_UNFINISHED, add_job, cancel_job
 from app.services.models import register
 from app.services.stats import stats
@@ -228,19 +228,22 @@ class TestComponents:
             expected = principal_components(all_features(collection), 11)
             np.testing.assert_array_equal(parameters_of(collection.active.model.metric)["weights"], expected.weights)
 
-    def test_again_when_there_are_ten_times_as_many(self, start: Start, draw: Draw) -> None:
+    def test_again_when_there_are_half_as_many_more(self, start: Start, draw: Draw) -> None:
         with start(model=None, components_from=3, dimensions=2) as client:
             add_some(client, draw, *range(3))
             wait_for_components(client)
             first = active(client)["version"]
-            add_some(client, draw, *range(3, 29))
+            add_some(client, draw, 3)
             assert (len(component_jobs(client)), active(client)["version"]) == (1, first)
-            add_some(client, draw, 29)
+            add_some(client, draw, 4)
             assert wait_for_components(client, 2)["state"] == "done"
             assert active(client)["version"] != first
         with start(model=None, components_from=3, dimensions=2) as client:
-            add_some(client, draw, 30)
+            add_some(client, draw, 5, 6)
             assert len(component_jobs(client)) == 2
+
+    def test_of_many_again_when_there_are_ten_times_as_many(self) -> None:
+        assert [_grown(images) for images in (0, 3, 300, 2999, 3000)] == [0, 5, 450, 4499, 30_000]
 
     def test_what_was_deleted_does_not_count(self, start: Start, add: Add) -> None:
         with start(model=None, components_from=6) as client:
@@ -268,14 +271,14 @@ class TestComponents:
             assert active(client)["embedding_dim"] == d
 
     def test_after_a_roll_back_they_wait_for_as_much_growth(self, start: Start, draw: Draw) -> None:
-        with start(model=None, components_from=3) as client:
-            add_some(client, draw, *range(3))
+        with start(model=None, components_from=6) as client:
+            add_some(client, draw, *range(6))
             wait_for_components(client)
             finished(client, client.post("/v1/models/rollback").json())
             assert active(client)["method"] == "untrained"
-            add_some(client, draw, 3, 4)
-        with start(model=None, components_from=3) as client:
-            add_some(client, draw, 5)
+            add_some(client, draw, 6)
+        with start(model=None, components_from=6) as client:
+            add_some(client, draw, 7)
             assert (len(component_jobs(client)), active(client)["method"]) == (1, "untrained")
 
 
@@ -364,7 +367,7 @@ class TestJob:
         put(tmp_path / "pictures", draw, 40)
         with opened(tmp_path) as collection:
             sizes = [d_of(collection) for _ in ingest(collection, read_source(str(tmp_path / "pictures")).items())]
-            assert sizes == [15] * 40  # the first batch is of 16 pictures
+            assert sizes == [15] * 16 + [16] * 24  # a batch is of 16 pictures
             assert collection.active
             assert len(collection.active.index) == 40
             assert do_next(collection, never)
