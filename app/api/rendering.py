@@ -129,10 +129,13 @@ def suggestions_answer(suggestions: Suggestions) -> answers.Suggestions:
             squared_distance=each.squared_distance,
             probability=each.probability,
             reason=each.reason,
+            doubt=answers.Doubt(**vars(each.doubt)) if each.doubt else None,
         )
         for each in suggestions.pairs
     ]
-    return answers.Suggestions(model=suggestions.model, trained=suggestions.trained, suggestions=pairs)
+    return answers.Suggestions(
+        model=suggestions.model, trained=suggestions.trained, suggestions=pairs, detail=suggestions.detail
+    )
 
 
 def model_summary(model: ModelRecord) -> answers.ModelSummary:

@@ -22,8 +22,10 @@ def get_suggestions(
 ) -> Suggestions:
     """Pairs of images whose verdicts would teach the next model most.
 
-    They have no verdict yet, and lie near the threshold of the active model (`uncertain`), or a newer model that is not
-    active says otherwise (`disagreement`). Images that no verdict names come first; no image comes twice unless there
-    are too few. The same pairs come until there is another verdict. There may be fewer than were asked for, or none.
+    They have no verdict yet, and one of the two has no category. They lie near the threshold of the active model
+    (`uncertain`), or a newer model that is not active says otherwise (`disagreement`). Images that no verdict names
+    come first; no image comes twice unless there are too few. Two images that both have a category come only if the
+    model doubts one of these (`label`): `doubt` says which one, and what its neighbours are called. The same pairs come
+    until there is another verdict. There may be fewer than were asked for, or none: `detail` says why.
     """
     return suggestions_answer(suggest(collection, count))

@@ -56,6 +56,9 @@ class Images(Protocol):
     def matching(self, where: ImageFilter) -> npt.NDArray[np.int64]:
         """The seqs (n,) of the images that the filter lets through, in no order."""
 
+    def without_category(self, limit: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """The seqs (n,) of at most `limit` images that have no category, from several places of the collection."""
+
     def page(self, limit: int, *, after: int = 0, where: ImageFilter = ...) -> list[StoredImage]:
         """At most `limit` images with a seq above `after` that the filter lets through, in the order of seq."""
 

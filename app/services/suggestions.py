@@ -1,8 +1,8 @@
 """Pairs of images to ask people about, so that the next model learns most from the answers.
 
-A collection of millions is never looked at as a whole: some images are drawn at random, with some of their near
-neighbours, and pairs are chosen among those. What is drawn depends on the verdicts there are: it stays the same until
-there is another one.
+A collection of millions is never looked at as a whole: some images are drawn at random, those without category first,
+with some of their near neighbours, and pairs are chosen among those. What is drawn depends on the verdicts there are:
+it stays the same until there is another one.
 """
 
 import logging
@@ -15,14 +15,15 @@ import numpy.typing as npt
 
 from app.errors import BadLimit, UnknownModel, shown
 from app.records import FeatureMatrix, StoredImage
-from app.services.asking import Question, View, choose
 from app.services.collection import ActiveModel, Collection
+from app.services.doubts import doubts
 from app.services.models import backbone_of, training_of
+from app.services.questions import Question, View, choose
 from app.services.steady import steadily
 from embedding.errors import BadFeatures, ModelFileError
 from embedding.model_file import Model, is_trained, model_from_bytes
 
-__all__ = ["MAX_SUGGESTIONS", "Suggestion", "Suggestions", "suggest"]
+__all__ = ["MAX_SUGGESTIONS", "Doubt", "Suggestion", "Suggestions", "suggest"]
 
 _log = logging.getLogger(__name__)
 
@@ -30,9 +31,27 @@ MAX_SUGGESTIONS = 100
 
 _IMAGES = 1000  # that are looked at; of so many all pairs are
 _DRAWN = 700  # of them, where there are more; the others are near neighbours
+_WITHOUT_CATEGORY = 500  # of those drawn at most: pairs of two that have one teach little
 _RANKS = (1, 8, 64)  # of those neighbours
 _SEARCHES = (_IMAGES - _DRAWN) // len(_RANKS)
 _WORK = 1e8  # numbers that the searches may read: about 0.15 s
+
+
+FEW_PICTURES = "There are fewer than two pictures."
+ALL_NAMED = "All pictures have a category, and the model doubts none of them."
+ALL_NAMED_UNTRAINED = "All pictures have a category: verdicts would only repeat what these say."
+ALL_ASKED = "Every pair that could teach something has an answer."
+FEWER = "Nothing else could teach something for now."
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A category that seems to be wrong."""
+
+    image_id: str
+    category: str
+    neighbours_say: str
+    share: float  # of its neighbours, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -43,7 +62,8 @@ class Suggestion:
     right: StoredImage
     squared_distance: float
     probability: float | None  # of being of the same kind, if the model is calibrated
-    reason: Literal["uncertain", "disagreement"]
+    reason: Literal["uncertain", "disagreement", "label"]
+    doubt: Doubt | None  # of the reason "label"
 
 
 @dataclass(frozen=True)
@@ -51,6 +71,7 @@ class Suggestions:
     model: str  # version
     trained: bool  # whether that has learned from people
     pairs: list[Suggestion]
+    detail: str | None  # why there are none, or fewer than were asked for
 
 
 @dataclass(frozen=True)
@@ -61,9 +82,17 @@ class _Pool:
     features: FeatureMatrix  # (n, D)
     points: npt.NDArray[np.float32]  # (n, d)
 
+    @property
+    def has_category(self) -> npt.NDArray[np.bool_]:
+        """(n,)"""
+        return np.array([image.category is not None for image in self.images], bool)
+
 
 def suggest(collection: Collection, count: int) -> Suggestions:
     """At most `count` pairs of stored images that nobody has given a verdict about, the most worth asking about.
+
+    A verdict about two images with a category would only repeat what these say: such pairs are left out, unless the
+    model doubts one of the categories.
 
     Raises: BadLimit, BadFeatures, NotReady, StoreUnavailable.
     """
@@ -74,10 +103,18 @@ def suggest(collection: Collection, count: int) -> Suggestions:
 
 def _suggested(collection: Collection, active: ActiveModel, count: int) -> Suggestions:
     pool = _pool(collection, active)
+    trained = active.model.is_trained
     if len(pool.images) < 2:
-        return Suggestions(active.version, active.model.is_trained, [])
+        return Suggestions(active.version, trained, [], FEW_PICTURES)
     pairs = _shown(collection, active, pool, _chosen(collection, active, pool, count))
-    return Suggestions(active.version, active.model.is_trained, pairs)
+    detail = None if len(pairs) == count else FEWER if pairs else _why_none(pool, trained=trained)
+    return Suggestions(active.version, trained, pairs, detail)
+
+
+def _why_none(pool: _Pool, *, trained: bool) -> str:
+    if not pool.has_category.all():
+        return ALL_ASKED
+    return ALL_NAMED if trained else ALL_NAMED_UNTRAINED
 
 
 def _pool(collection: Collection, active: ActiveModel) -> _Pool:
@@ -85,9 +122,10 @@ def _pool(collection: Collection, active: ActiveModel) -> _Pool:
     index = active.index
     if len(index) <= _IMAGES:
         return _embedded(collection, active, index.sample(_IMAGES, rng))
-    drawn = index.sample(_DRAWN, rng)
+    free = collection.repository.images.without_category(_WITHOUT_CATEGORY, rng)
+    drawn = np.union1d(free, index.sample(_DRAWN - len(free), rng))
     searches = max(1, min(_SEARCHES, int(_WORK / (len(index) * index.embedding_dim))))
-    near = _neighbours(active, _embedded(collection, active, drawn[:searches]))
+    near = _neighbours(active, _embedded(collection, active, rng.permutation(drawn)[:searches]))
     return _embedded(collection, active, np.union1d(drawn, near))
 
 
@@ -115,12 +153,25 @@ def _chosen(collection: Collection, active: ActiveModel, pool: _Pool, count: int
     rows = {image_id: row for row, image_id in enumerate(ids)}
     judged = [(rows[left], rows[right]) for left, right in sorted(pairs.judged_among(ids))]
     named = pairs.named_among(ids)
+    judged_rows = np.array(judged, np.int64).reshape(-1, 2)
+    doubted = doubts(pool.points, _labels(pool), judged_rows) if active.model.is_trained else []
     return choose(
         View(pool.points, active.model.b, _even_distance(active.model)),
         _other_view(collection, active, pool),
-        np.array(judged, np.int64).reshape(-1, 2),
+        judged_rows,
         np.array([image_id not in named for image_id in ids]),
         count,
+        pool.has_category,
+        doubted,
+    )
+
+
+def _labels(pool: _Pool) -> npt.NDArray[np.int64]:
+    """A number for each category, (n,); -1 where there is none."""
+    numbers: dict[str, int] = {}
+    return np.array(
+        [-1 if image.category is None else numbers.setdefault(image.category, len(numbers)) for image in pool.images],
+        np.int64,
     )
 
 
@@ -159,15 +210,25 @@ def _shown(collection: Collection, active: ActiveModel, pool: _Pool, questions: 
     seqs = [(pool.images[each.left].seq, pool.images[each.right].seq) for each in questions]
     stored = collection.repository.images.with_seqs([seq for pair in seqs for seq in pair])
     return [
-        _suggestion(active, stored[left], stored[right], question)
+        _suggestion(active, stored[left], stored[right], question, pool)
         for (left, right), question in zip(seqs, questions, strict=True)
         if left in stored and right in stored
     ]
 
 
-def _suggestion(active: ActiveModel, one: StoredImage, two: StoredImage, question: Question) -> Suggestion:
+def _suggestion(active: ActiveModel, one: StoredImage, two: StoredImage, question: Question, pool: _Pool) -> Suggestion:
     left, right = sorted((one, two), key=lambda image: image.id)  # as pairs are written everywhere
     calibration = active.model.calibration
     probability = calibration.probability(question.squared_distance) if calibration else None
-    reason: Literal["uncertain", "disagreement"] = "disagreement" if question.is_disputed else "uncertain"
-    return Suggestion(left, right, question.squared_distance, probability, reason)
+    doubt = _doubt(question, pool)
+    reason: Literal["uncertain", "disagreement", "label"] = (
+        "label" if doubt else "disagreement" if question.is_disputed else "uncertain"
+    )
+    return Suggestion(left, right, question.squared_distance, probability, reason, doubt)
+
+
+def _doubt(question: Question, pool: _Pool) -> Doubt | None:
+    if question.doubt is None:
+        return None
+    image, partner = pool.images[question.doubt.image], pool.images[question.doubt.partner]
+    return Doubt(image.id, str(image.category), str(partner.category), question.doubt.share)

@@ -46,6 +46,7 @@ __all__ = ["SqlImages"]
 
 _PAGE = 1000
 _KEYS_AT_ONCE = 50_000
+_PLACES = 8  # that images without category are taken from
 _FINGERPRINT_DIGITS = 16  # of sha256 in hexadecimal: 64 bits
 _ALL_BUT_FEATURES = [column for column in images.c if column.name not in ("features", "category_change")]
 _EVERY = ImageFilter()
@@ -107,6 +108,17 @@ class SqlImages:
         query = select(images.c.seq).where(condition(where, is_sqlite=self._database.is_sqlite))
         with self._database.reading() as connection:
             return np.fromiter(connection.scalars(query.execution_options(yield_per=_KEYS_AT_ONCE)), np.int64)
+
+    def without_category(self, limit: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        query = select(images.c.seq).where(images.c.category.is_(None)).order_by(images.c.seq)
+        found: set[int] = set()
+        with self._database.reading() as connection:
+            last = connection.scalar(select(func.max(images.c.seq))) or 0
+            for start in rng.integers(0, last + 1, _PLACES).tolist():
+                found |= set(connection.scalars(query.where(images.c.seq >= start).limit(-(-limit // _PLACES))))
+            if len(found) < limit:  # the places were near the end, or overlap
+                found |= set(connection.scalars(query.limit(limit)))
+        return np.sort(np.array(list(found), np.int64))[:limit]
 
     def page(self, limit: int, *, after: int = 0, where: ImageFilter = _EVERY) -> list[StoredImage]:
         wanted = condition(where, is_sqlite=self._database.is_sqlite)

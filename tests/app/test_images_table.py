@@ -74,6 +74,18 @@ class TestImages:
         ]
         assert repository.images.page(9, where=ImageFilter("c")) == []
 
+    def test_some_without_category(self, repository: Repository) -> None:
+        rng = np.random.default_rng(0)
+        assert repository.images.without_category(5, rng).tolist() == []
+        called = [None if number % 3 else "cups" for number in range(60)]
+        added = [add_one(repository, image(i, category=name), features(i)) for i, name in enumerate(called)]
+        seqs = [stored.seq for stored, _ in added]
+        free = {seq for number, seq in enumerate(seqs) if number % 3}
+        assert set(repository.images.without_category(100, rng).tolist()) == free
+        some = [repository.images.without_category(8, rng).tolist() for _ in range(20)]
+        assert all(len(each) == 8 and free.issuperset(each) for each in some)
+        assert len({seq for each in some for seq in each}) > len(free) / 2, "from several places"
+
     def test_with_seqs_leaves_out_what_is_gone(self, repository: Repository) -> None:
         fill(repository, 3)
         assert {seq: stored.id for seq, stored in repository.images.with_seqs([3, 99, 1]).items()} == {

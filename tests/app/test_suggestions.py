@@ -44,10 +44,11 @@ def service(filled: TestClient, model: Model) -> Iterator[TestClient]:
         assert each["version"] == model.version or filled.delete(f"/v1/models/{each['version']}").status_code == 204
 
 
-def add_images(client: TestClient, draw: Draw) -> None:
-    """In one call, so that they are extracted together."""
+def add_images(client: TestClient, draw: Draw, *categories: str | None) -> None:
+    """In one call, so that they are extracted together; without category, but for the first ones."""
     files = [("files", (name, draw(seed))) for seed, name in enumerate(NAMES)]
-    items = json.dumps([{"id": name, "category": "cups"} for name in NAMES])
+    called = [*categories, *[None] * (IMAGES - len(categories))]
+    items = json.dumps([{"id": name, "category": each} for name, each in zip(NAMES, called, strict=True)])
     answer = client.post("/v1/images/batch", files=files, data={"items": items})
     assert answer.json()["errors"] is False, answer.text
 
@@ -182,7 +183,7 @@ def test_a_damaged_newer_model_is_passed_over(
 
 def test_with_too_few_images_there_is_nothing_to_ask(start: Start, add: Add) -> None:
     with start() as client:
-        assert suggested(client) == []
+        assert client.get(URL).json()["detail"] == suggestions.FEW_PICTURES
         add(client, 1, id="one")
         assert suggested(client) == []
         add(client, 2, id="two")
@@ -198,6 +199,52 @@ def test_nothing_need_be_learned_to_ask(start: Start, add: Add) -> None:
         answer = client.get(URL).json()
         assert not answer["trained"]
         assert answer["suggestions"]
+
+
+def test_every_suggestion_can_teach(start: Start, draw: Draw) -> None:
+    """With a category on both sides a verdict would only repeat what these say."""
+    with start() as client:
+        add_images(client, draw, *["cups", "hats"] * 5)
+        named = {name for name, category in zip(NAMES, ["cups", "hats"] * 5, strict=False) if category}
+        found = suggested(client, 100)
+        assert found
+        for each in found:
+            assert each["reason"] == "label" or not named.issuperset((each["left"]["id"], each["right"]["id"]))
+        about = [each for each in found if each["reason"] != "label"]
+        assert len(about) == IMAGES * (IMAGES - 1) // 2 - len(named) * (len(named) - 1) // 2
+        judge(client, [(each["left"]["id"], each["right"]["id"]) for each in about])
+        answer = client.get(URL).json()
+        assert {each["reason"] for each in answer["suggestions"]} <= {"label"}
+        assert answer["detail"] in (suggestions.ALL_ASKED, suggestions.FEWER)
+
+
+def test_a_label_that_the_neighbours_contradict_is_asked_about(start: Start, draw: Draw, model: Model) -> None:
+    """Until somebody answers, whatever that is."""
+    with start() as client:
+        add_images(client, draw, *["cups"] * 5, "hats", *["cups"] * (IMAGES - 6))
+        answer = client.get(URL).json()
+        (found,) = answer["suggestions"]
+        assert found["reason"] == "label"
+        assert found["doubt"] == {"image_id": NAMES[5], "category": "hats", "neighbours_say": "cups", "share": 1.0}
+        points = embeddings(client, model)
+        nearest, distance = distances(points, points[NAMES[5]])[1]
+        assert {found["left"]["id"], found["right"]["id"]} == {NAMES[5], nearest}
+        assert found["squared_distance"] == distance
+        assert answer["detail"] == suggestions.FEWER
+        feedback_id = judge(client, [(NAMES[5], nearest)], similar=False)["feedback_id"]
+        answer = client.get(URL).json()
+        assert (answer["suggestions"], answer["detail"]) == ([], suggestions.ALL_NAMED)
+        client.delete(f"/v1/feedback/{feedback_id}")
+        assert pairs_of(suggested(client)) == [(found["left"]["id"], found["right"]["id"])]
+        client.patch(f"/v1/images/{NAMES[5]}", json={"category": "cups"})
+        assert suggested(client) == []
+
+
+def test_plain_features_doubt_no_label(start: Start, draw: Draw) -> None:
+    with start(model=None) as client:
+        add_images(client, draw, *["cups"] * 5, "hats", *["cups"] * (IMAGES - 6))
+        answer = client.get(URL).json()
+        assert (answer["suggestions"], answer["detail"]) == ([], suggestions.ALL_NAMED_UNTRAINED)
 
 
 def test_a_newer_model_that_nobody_has_taught_disputes_nothing(service: TestClient, model: Model) -> None:
@@ -227,7 +274,7 @@ def test_bad_queries_are_refused(service: TestClient, query: str, code: str) -> 
 
 def test_of_a_large_collection_some_images_are_looked_at(service: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """As with more than a thousand: other images after each answer, near neighbours among them."""
-    for name, value in {"_IMAGES": 8, "_DRAWN": 4, "_SEARCHES": 2, "_RANKS": (1, 4)}.items():
+    for name, value in {"_IMAGES": 8, "_DRAWN": 4, "_WITHOUT_CATEGORY": 2, "_SEARCHES": 2, "_RANKS": (1, 4)}.items():
         monkeypatch.setattr(suggestions, name, value)
     seen: list[Pair] = []
     for _ in range(30):

@@ -1,16 +1,33 @@
 """The view Teach: one pair at a time, by buttons and by keys, with undo."""
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.page.conftest import LOOKS, TWO_LOOKS, Look, Open, Prepared, assert_accessible, shot
+from tests.page.conftest import LOOKS, TWO_LOOKS, Look, Open, Prepared, assert_accessible, shot, started
 from tests.page.steps import assert_no_sideways_scroll
 
 
 @pytest.fixture(scope="module")
 def service(own_service: str) -> str:
+    """Without categories: about pictures that have one there is little to ask."""
+    for image in httpx.get(f"{own_service}/v1/images", params={"limit": 1000}).json()["images"]:
+        httpx.patch(f"{own_service}/v1/images/{image['id']}", json={"category": None}).raise_for_status()
     return own_service
+
+
+@pytest.fixture
+def mislabelled(prepared: Prepared, tmp_path: Path) -> Iterator[str]:
+    """All pictures have a category, ten of them a wrong one."""
+    with started(prepared, tmp_path) as url:
+        images = httpx.get(f"{url}/v1/images", params={"limit": 1000}).json()["images"]
+        for image in images[:: len(images) // 10]:
+            httpx.patch(f"{url}/v1/images/{image['id']}", json={"category": "a slip"}).raise_for_status()
+        yield url
 
 
 def verdicts(service: str) -> int:
@@ -73,9 +90,9 @@ def test_by_keys(open_page: Open, service: str) -> None:
 def test_keys_can_be_switched_off(open_page: Open, service: str) -> None:
     page = open_page("#/teach")
     first, before = pictures(page), verdicts(service)
-    page.get_by_label("Keys S, D, N, U").uncheck()
+    page.get_by_label("Keys S, D, C, N, U").uncheck()
     page.keyboard.press("s")
-    page.get_by_label("Keys S, D, N, U").check()
+    page.get_by_label("Keys S, D, C, N, U").check()
     assert (pictures(page), verdicts(service)) == (first, before)
     page.keyboard.press("s")
     expect(page.get_by_text("You said: same.")).to_be_visible()
@@ -100,9 +117,37 @@ def test_a_pair_that_is_gone_is_passed_over(open_page: Open, service: str) -> No
         httpx.post(f"{service}/v1/images", data=fields, files={"file": content}).raise_for_status()
 
 
+@pytest.mark.parametrize("look", TWO_LOOKS, ids=lambda look: look.name)
+def test_a_label_in_doubt_is_asked_about_and_can_be_changed(open_page: Open, mislabelled: str, look: Look) -> None:
+    (asked, *_) = httpx.get(f"{mislabelled}/v1/feedback/suggestions").json()["suggestions"]
+    doubt, url = asked["doubt"], f"{mislabelled}/v1/images/{asked['doubt']['image_id']}"
+    page = open_page("#/teach", look, url=mislabelled)
+    question = page.get_by_role("group", name="Two pictures").get_by_text("Is this label right?").locator("..")
+    expect(question).to_contain_text(re.compile(f"is called .?{doubt['category']}.?; "))
+    expect(question).to_contain_text(re.compile(f"are called .?{doubt['neighbours_say']}.?, as the second one is"))
+    rename = page.get_by_role("button", name="It is")
+    expect(rename).to_contain_text(doubt["neighbours_say"])
+    assert_accessible(page)
+    assert_no_sideways_scroll(page)
+    shot(page, "teach-label", look)
+    first = pictures(page)
+    rename.click()
+    expect(page.get_by_text("Asked because pictures like it are called otherwise.")).to_be_visible()
+    assert httpx.get(url).json()["category"] == doubt["neighbours_say"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Taken back")).to_be_visible()
+    assert httpx.get(url).json()["category"] == doubt["category"]
+    assert pictures(page) == first
+    page.keyboard.press("c")
+    expect(page.get_by_text("1 today")).to_be_visible()
+    assert httpx.get(url).json()["category"] == doubt["neighbours_say"]
+    assert verdicts(mislabelled) == 0
+
+
 def test_nothing_to_ask(open_page: Open, empty_service: str) -> None:
     page = open_page("#/teach", url=empty_service)
     expect(page.get_by_role("heading", name="There is nothing to ask about.")).to_be_visible()
+    expect(page.get_by_text("There are fewer than two pictures.")).to_be_visible()
     expect(page.get_by_role("link", name="Add pictures")).to_be_visible()
     assert_accessible(page)
     shot(page, "teach-empty")
@@ -110,10 +155,8 @@ def test_nothing_to_ask(open_page: Open, empty_service: str) -> None:
 
 def test_all_skipped_can_be_asked_again(open_page: Open, empty_service: str, prepared: Prepared) -> None:
     """With three images there are three pairs."""
-    for path, category in prepared.others[:3]:
-        httpx.post(
-            f"{empty_service}/v1/images", data={"category": category}, files={"file": path.read_bytes()}
-        ).raise_for_status()
+    for path, _ in prepared.others[:3]:
+        httpx.post(f"{empty_service}/v1/images", files={"file": path.read_bytes()}).raise_for_status()
     page = open_page("#/teach", url=empty_service)
     for _ in range(3):
         pictures(page)

@@ -11,6 +11,7 @@ export class Queue {
   pairs = [];
   skipped = new Set();
   isWaiting = true; // for the service
+  detail = null; // why there are none or few, in words
   trained = true; // whether the model that finds the pairs has learned anything
   #seen = new Set();
   #signal;
@@ -32,8 +33,9 @@ export class Queue {
 
   async #fetch() {
     const count = Math.min(MOST, BATCH + this.skipped.size);
-    const { suggestions, trained } = await get(`/v1/feedback/suggestions?count=${count}`, { signal: this.#signal });
-    this.trained = trained;
+    const { suggestions, trained, detail } =
+      await get(`/v1/feedback/suggestions?count=${count}`, { signal: this.#signal });
+    Object.assign(this, { trained, detail });
     const fresh = suggestions.filter((pair) => !this.#seen.has(nameOfPair(pair)));
     for (const pair of fresh) this.#seen.add(nameOfPair(pair));
     this.pairs.push(...fresh);

@@ -23,5 +23,5 @@ export function shortcutSwitch() {
     if (box.checked) ofBrowser.removeItem(OFF);
     else ofBrowser.setItem(OFF, "1");
   } } });
-  return h("label", { class: "choice" }, box, "Keys S, D, N, U");
+  return h("label", { class: "choice" }, box, "Keys S, D, C, N, U");
 }

@@ -1,7 +1,8 @@
-// One pair at a time: what people say about the pairs that the next model would learn most from.
+// One pair at a time: what people say about the pairs, and the labels, that the next model would learn most from.
 
 import { to } from "../core/addresses.js";
-import { h, foreign, replace } from "../core/dom.js";
+import { at, patch } from "../core/api.js";
+import { h, foreign, isolated, replace } from "../core/dom.js";
 import { give, takeBack } from "../core/feedback.js";
 import { tell } from "../core/notices.js";
 import { describe, isShownByBrowsers, nameOf, picture } from "../core/pictures.js";
@@ -24,7 +25,7 @@ export async function show(root, parameters, signal) {
   if ((await role()) === "reader") return lesson.refuse();
   onKeys({
     s: () => lesson.answer(true), d: () => lesson.answer(false), u: () => lesson.undo(),
-    n: () => lesson.skip(), " ": () => lesson.skip(),
+    n: () => lesson.skip(), " ": () => lesson.skip(), c: () => lesson.rename(),
   }, signal);
   await lesson.more();
 }
@@ -37,7 +38,7 @@ class Lesson {
   #last = h("div", { class: "last-answer", role: "status" });
   #count = h("p", { class: "today number" });
   #untaught = h("div", {});
-  #answered = []; // {pair, similar, sent}, the latest last
+  #answered = []; // {pair, said, sent, back}, the latest last
   #cards = new WeakMap(); // by pair
   #isUndoing = false;
 
@@ -61,7 +62,21 @@ class Lesson {
   async answer(similar) {
     const [pair] = this.#queue.pairs;
     if (!pair) return;
-    const entry = { pair, similar, sent: give(pair.left.id, pair.right.id, similar) };
+    await this.#say(pair, similar ? "You said: same." : "You said: different.",
+      give(pair.left.id, pair.right.id, similar), takeBack);
+  }
+
+  /** Call the doubted picture what its neighbours are called. */
+  async rename() {
+    const [pair] = this.#queue.pairs;
+    if (!pair?.doubt) return;
+    const { image_id: id, category, neighbours_say: name } = pair.doubt;
+    const call = (value) => patch(at`/v1/images/${id}`, { category: value });
+    await this.#say(pair, ["You said: ", isolated(name), "."], call(name), () => call(category));
+  }
+
+  async #say(pair, said, sent, back) {
+    const entry = { pair, said, sent, back };
     this.#answered.push(entry);
     this.#advance(); // the next one need not wait for the service
     try {
@@ -70,7 +85,7 @@ class Lesson {
       if (this.#answered.at(-1) === entry) replace(this.#last, whatTheModelThinks(entry));
     } catch (error) {
       this.#answered.splice(this.#answered.indexOf(entry), 1);
-      if (error.code === "unknown_reference") this.#render(); // one of the two was deleted meanwhile
+      if (["unknown_reference", "unknown_image"].includes(error.code)) this.#render(); // it was deleted meanwhile
       else this.#again(pair);
       tell(error);
     }
@@ -88,7 +103,7 @@ class Lesson {
     if (!entry || this.#isUndoing) return;
     this.#isUndoing = true;
     try {
-      await takeBack(await entry.sent);
+      await entry.back(await entry.sent);
       this.#answered.splice(this.#answered.indexOf(entry), 1);
       this.#counted(-1);
       this.#again(entry.pair);
@@ -144,10 +159,11 @@ class Lesson {
 
   #render() {
     const [pair, next] = this.#queue.pairs;
-    const { element, mayUndo } = this.#actions;
+    const { element, mayUndo, about } = this.#actions;
     if (!pair && element.contains(document.activeElement)) this.#stage.focus(); // the buttons go away
     element.hidden = !pair;
     mayUndo(this.#answered.length > 0);
+    about(pair);
     replace(this.#stage, pair ? this.#card(pair) : this.#nothing());
     replace(this.#ahead, next && this.#card(next));
   }
@@ -163,7 +179,7 @@ class Lesson {
     const hasAnswered = this.#answered.length > 0;
     return empty(
       hasAnswered ? "That was all for now. Thank you!" : "There is nothing to ask about.",
-      skipped ? `You skipped ${skipped}.` : "Pairs come up when there are more pictures, or another model.",
+      skipped ? `You skipped ${skipped}.` : this.#queue.detail ?? "Pairs come up when there are more pictures.",
       skipped > 0 && button("Show the skipped again", () => this.forgive(), "primary"),
       hasAnswered && button("Undo the last answer", () => this.undo()),
       link("Add pictures", "#/collection"), link("See the models", "#/models"));
@@ -192,10 +208,19 @@ function link(label, href) {
   return h("a", { class: "button", href }, label);
 }
 
-/** Only the pictures: names, categories and what the model thinks would be taken for a hint. */
-function pairCard({ left, right }) {
+/** Only the pictures: names, categories and what the model thinks would be taken for a hint. But where the question is
+ *  whether a label is right, it must be told, and its picture is the first one. */
+function pairCard({ left, right, doubt }) {
+  const [first, second] = doubt?.image_id === right.id ? [right, left] : [left, right];
   return h("div", { class: "pair", role: "group", "aria-label": "Two pictures" },
-    large(left, "First picture"), large(right, "Second picture"));
+    doubt && labelQuestion(doubt),
+    large(first, "First picture"), large(second, "Second picture"));
+}
+
+function labelQuestion({ category, neighbours_say: name, share }) {
+  return h("p", { class: "label-question" },
+    h("strong", {}, "Is this label right?"), " The first picture is called ", h("b", {}, isolated(category)), "; ",
+    `${percent(share)} of the pictures most like it are called `, h("b", {}, isolated(name)), ", as the second one is.");
 }
 
 /** The thumbnail, at once; over it the original, as soon as it is there. One that cannot be shown hides itself. */
@@ -210,25 +235,36 @@ function makeActions(lesson) {
   const keyed = (label, key, className, run) =>
     h("button", { type: "button", class: className, "aria-keyshortcuts": key, on: { click: run } },
       label, h("kbd", { "aria-hidden": "true" }, key));
+  const rename = keyed("Rename", "C", "rename", () => lesson.rename());
   const undo = keyed("Undo", "U", "quiet", () => lesson.undo());
   const element = h("div", { class: "teach-actions", hidden: true },
     h("div", { class: "answers", role: "group", "aria-label": "Your answer" },
       keyed("✓ Same", "S", "same", () => lesson.answer(true)),
       keyed("✗ Different", "D", "different", () => lesson.answer(false)),
+      rename,
       keyed("Skip", "N", "pass", () => lesson.skip())),
     h("div", { class: "teach-more" }, undo, shortcutSwitch()));
-  return { element, mayUndo: (may) => (undo.disabled = !may) };
+  function about(pair) {
+    rename.hidden = !pair?.doubt;
+    if (pair?.doubt) rename.firstChild.replaceWith(h("span", {}, "It is ", isolated(pair.doubt.neighbours_say)));
+  }
+
+  return { element, about, mayUndo: (may) => (undo.disabled = !may) };
 }
 
+const REASONS = {
+  uncertain: "Asked because the model was not sure.",
+  disagreement: "Asked because two models disagree about it.",
+  label: "Asked because pictures like it are called otherwise.",
+};
+
 /** Told afterwards, so that it leads nobody. */
-function whatTheModelThinks({ pair, similar }) {
+function whatTheModelThinks({ pair, said }) {
   const { left, right, probability, reason } = pair;
   return h("div", { class: "card" },
-    h("p", {}, h("strong", {}, similar ? "You said: same." : "You said: different."), " ",
+    h("p", {}, h("strong", {}, said), " ",
       probability !== null && `The model gave “same” ${percent(probability)}. `,
-      h("span", { class: "faint" }, reason === "disagreement"
-        ? "Asked because two models disagree about it."
-        : "Asked because the model was not sure.")),
+      h("span", { class: "faint" }, REASONS[reason])),
     h("p", { class: "small" },
       h("a", { href: to("image", { id: left.id }) }, foreign(describe(left), 60)), " and ",
       h("a", { href: to("image", { id: right.id }) }, foreign(describe(right), 60))),

@@ -1,4 +1,4 @@
-"""Which pairs `app.services.asking` chooses, on points whose distances are plain to see."""
+"""Which pairs `app.services.questions` chooses, on points whose distances are plain to see."""
 
 from itertools import combinations
 
@@ -7,7 +7,8 @@ import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.services.asking import Question, View, choose
+from app.services.doubts import LabelDoubt
+from app.services.questions import Question, View, choose
 
 NONE = np.empty((0, 2), np.int64)
 
@@ -92,6 +93,27 @@ def test_pairs_are_spread_over_the_collection() -> None:
     places = [100.0 * cluster + step * k for cluster, step in enumerate(steps) for k in range(10)]
     questions = choose(on_a_line(*places), None, NONE, new(40), 4)
     assert {each.left // 10 for each in questions} == {0, 1, 2, 3}
+
+
+def test_two_images_with_a_category_are_not_asked_about() -> None:
+    view = View(random_points(3, 6), 2.0)
+    named = np.array([True, True, True, False, False, True])
+    found = asked(choose(view, None, NONE, new(6), 100, named))
+    assert sorted(found) == [pair for pair in combinations(range(6), 2) if not named[list(pair)].all()]
+    assert choose(view, None, NONE, new(6), 100, np.ones(6, bool)) == []
+
+
+def test_one_question_of_five_is_about_a_label_while_there_are_others() -> None:
+    view = View(random_points(4, 12), 2.0)
+    named = np.arange(12) < 6
+    doubted = [LabelDoubt(row, (row + 1) % 6, 0, 1.0) for row in range(6)]
+    is_label = [each.doubt is not None for each in choose(view, None, NONE, new(12), 10, named, doubted)]
+    assert is_label == [*[False] * 4, True] * 2
+    questions = choose(view, None, NONE, new(12), 100, named, doubted)
+    assert [each.doubt for each in questions if each.doubt] == doubted
+    alone = choose(view, None, NONE, new(12), 4, np.ones(12, bool), doubted)
+    assert [each.doubt for each in alone] == doubted[:4]
+    assert all(each.left < each.right and each.squared_distance > 0 for each in alone)
 
 
 def test_one_image_makes_no_pair() -> None:

@@ -1,14 +1,19 @@
 """Which pairs of images are most worth asking people about. Numbers only: `suggestions` knows where they come from.
 
-A verdict tells most where it could be either: near the model's threshold, or where a newer model says otherwise.
+A verdict tells most where it could be either: near the model's threshold, or where a newer model says otherwise. About
+two images that both have a category it tells nothing, unless one of the categories is doubted (`app.services.doubts`).
 Verdicts about one corner of the collection tell little of the rest, so each image is asked about once, and pairs are
 spread.
 """
 
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from app.services.doubts import LabelDoubt
 
 __all__ = ["Question", "View", "choose"]
 
@@ -16,6 +21,7 @@ _PARTNERS = 10  # pairs of each image that are looked at, the most doubtful ones
 _PAIRS = 20_000  # at least so many in all, if there are so many
 _AT_ONCE = 1000  # pairs whose distances are computed together
 _WIDE = 64  # dimensions at most in which pairs are spread
+_EACH = 5  # one question of so many is about a label, as long as there are others
 _WIDTH = 5  # the next pair is chosen among so many times as many as are wanted
 
 _Floats = npt.NDArray[np.float64]
@@ -46,6 +52,7 @@ class Question:
     right: int
     squared_distance: float  # sum (x_t - y_t)^2 of the active model's embeddings, in float64
     is_disputed: bool  # the two models disagree about it
+    doubt: LabelDoubt | None = None  # whose category is asked about
 
 
 @dataclass(frozen=True)
@@ -58,19 +65,45 @@ class _Pairs:
     cost: _Floats  # (m,); the smaller, the more worth asking; comparable among disputed ones and among the others
 
 
-def choose(active: View, other: View | None, judged: _Rows, is_new: _Mask, count: int) -> list[Question]:
+def choose(
+    active: View,
+    other: View | None,
+    judged: _Rows,
+    is_new: _Mask,
+    count: int,
+    has_category: _Mask | None = None,
+    doubted: Sequence[LabelDoubt] = (),
+) -> list[Question]:
     """At most `count` pairs, the first ones the most worth asking.
 
     other: a newer model's view of the same images. judged: rows (p, 2) of pairs to leave out. is_new (n,): images that
     nobody was asked about; pairs with one of them come before all others, then pairs that the two models dispute, the
-    surer they are the sooner, then the most doubtful. Images at distance 0 from each other are never asked about.
-    No image comes a second time before every other pair would repeat one too.
+    surer they are the sooner, then the most doubtful. Images at distance 0 from each other are never asked about, nor
+    are two that both have a category (has_category (n,); None: no image has), but for those that are doubted: one
+    question of five is about such a label, and what is left over is. Of the others no image comes a second time before
+    every other pair would repeat one too.
     """
-    pairs = _open_pairs(active, other, judged)
+    named = np.zeros(len(is_new), bool) if has_category is None else has_category
+    pairs = _open_pairs(active, other, judged, named)
     rank = 2 * ~is_new[pairs.rows].any(axis=1) + ~pairs.is_disputed  # (m,), 0 to 3
     points = _narrowed((active.points - active.points.mean(axis=0)).astype(np.float32))
     middles = ((points[pairs.rows[:, 0]] + points[pairs.rows[:, 1]]) / 2).astype(np.float32)  # (m, d)
-    return [_question(pairs, at) for at in _spread(pairs, rank, middles, len(points), count)]
+    others = [_question(pairs, at) for at in _spread(pairs, rank, middles, len(points), count)]
+    return _mixed(others, [_label_question(active, doubt) for doubt in doubted], count)
+
+
+def _label_question(active: View, doubt: LabelDoubt) -> Question:
+    rows = np.array([sorted((doubt.image, doubt.partner))])
+    (squared_distance,) = _between(active.points, rows)
+    return Question(int(rows[0, 0]), int(rows[0, 1]), float(squared_distance), is_disputed=False, doubt=doubt)
+
+
+def _mixed(others: Sequence[Question], about_labels: Sequence[Question], count: int) -> list[Question]:
+    first, second, mixed = deque(others), deque(about_labels), list[Question]()
+    while len(mixed) < count and (first or second):
+        is_turn = len(mixed) % _EACH == _EACH - 1
+        mixed.append((second if second and (is_turn or not first) else first).popleft())
+    return mixed
 
 
 def _question(pairs: _Pairs, at: int) -> Question:
@@ -78,10 +111,11 @@ def _question(pairs: _Pairs, at: int) -> Question:
     return Question(left, right, float(pairs.squared_distances[at]), bool(pairs.is_disputed[at]))
 
 
-def _open_pairs(active: View, other: View | None, judged: _Rows) -> _Pairs:
+def _open_pairs(active: View, other: View | None, judged: _Rows, named: _Mask) -> _Pairs:
     """Of each image the most doubtful pairs, and the most disputed ones."""
     ours = _squared_distances(active.points)
     is_closed = ours <= 1e-12 * ours.max(initial=0.0)  # copies, and an image with itself; up to rounding
+    is_closed |= named[:, None] & named
     is_closed[judged[:, 0], judged[:, 1]] = is_closed[judged[:, 1], judged[:, 0]] = True
     rows = _cheapest(np.where(is_closed, np.inf, np.abs(_margin(ours, active.doubt))))
     if other is not None:
