@@ -189,7 +189,8 @@ def _fill(folder: Path, images: ImageSet) -> None:
         writer.writerow(["path", "id"])
         writer.writerows((path.absolute(), row) for row, path in enumerate(images.paths))
     command = [sys.executable, "-m", "app.cli", "ingest", str(folder / "images.csv")]
-    subprocess.run([*command, "--data-dir", str(folder / "data")], check=True)
+    options = ["--data-dir", str(folder / "data"), "--failures", str(folder / "failures.csv")]
+    subprocess.run([*command, *options], check=True)
 
 
 def _write(points: list[Point], options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedding.metric import FloatMatrix, l1_normalised, row_blocks
+from trainer.evenness import evenness
 from trainer.membership import SEPARATOR, Membership
 from trainer.sampling import Labels, PairIndices, generator
 from trainer.training_data import TrainingData
@@ -96,6 +97,17 @@ class LearningSet:
     def telling(self) -> PairIndices:
         """The pairs that say something which the labels do not."""
         return self.pairs.take(np.flatnonzero(~self.agreeing))
+
+    @cached_property
+    def evenness(self) -> float:
+        """How much the images that something is known of stand for all, 0 to 1."""
+        return evenness(self.histograms, self.has_label | self.telling.named(len(self)))
+
+    @cached_property
+    def pair_independence(self) -> float:
+        """How many independent verdicts each counts as, 0 to 1: in an even set two an image that they name, at most."""
+        named = int(self.telling.named(len(self)).sum())
+        return self.evenness * min(1.0, 2 * named / max(len(self.telling), 1))
 
     @cached_property
     def fingerprint(self) -> str:

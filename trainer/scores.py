@@ -98,8 +98,14 @@ def score(metric: Metric, data: LearningSet, out: Mask, seed: int) -> FoldScores
     )
 
 
-def difference(before: Sequence[FoldScores], after: Sequence[FoldScores], measure: str) -> Difference | None:
-    """Of "mprec_at_10" or "pair_auc" over all folds; None where there is nothing to measure it on."""
+def difference(
+    before: Sequence[FoldScores], after: Sequence[FoldScores], measure: str, data: LearningSet | None = None
+) -> Difference | None:
+    """Of "mprec_at_10" or "pair_auc" over all folds; None where there is nothing to measure it on.
+
+    data: what the scores are of. Where its images do not stand for the collection, or where verdicts share images,
+    fewer of them are independent, and the standard error is greater for it.
+    """
     values = _weighted if measure == "mprec_at_10" else _balanced
     (was, weights, spread), (is_, _, _) = values(before), values(after)
     if not len(was):
@@ -109,6 +115,9 @@ def difference(before: Sequence[FoldScores], after: Sequence[FoldScores], measur
     error = float(np.sqrt(np.square(spread * weights) @ np.square(gain - mean)))
     # With few queries of which most rank alike, the spread looks smaller than it is: add one that went either way.
     error = float(np.hypot(error, 0.5 * np.square(weights).sum()))
+    if data is not None:
+        independence = data.evenness if measure == "mprec_at_10" else data.pair_independence
+        error /= float(np.sqrt(max(independence, 1 / len(was))))
     return Difference(float(weights @ was), float(weights @ is_), error, len(was))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from embedding.backbone import Backbone
@@ -16,6 +17,7 @@ from trainer.dataset import read_source
 from trainer.errors import RunFolderError
 from trainer.folds import folds
 from trainer.run import Run
+from trainer.sampling import PairIndices
 from trainer.train import train
 
 # Of few steps, so that what is loud is all that the discriminant knows; and one that learns what is quiet.
@@ -77,18 +79,19 @@ def test_the_family_reaches_from_the_discriminant_to_a_free_network() -> None:
 @pytest.mark.parametrize(
     ("labelled", "pairs", "name"),
     [
-        (40, 0, "tight"),
+        (20, 0, STRAIGHT),
+        (60, 0, "tight"),
         (300, 0, "tight"),
         (301, 0, "middle"),
         (3000, 0, "loose"),
         (0, 100, STRAIGHT),
         (0, 3000, "middle"),
         (10, 100, STRAIGHT),
-        (25, 100, "tight"),
+        (60, 100, "tight"),
     ],
 )
 def test_the_size_suggests_a_member(labelled: int, pairs: int, name: str) -> None:
-    data = loud_set(n=max(labelled, 240), labelled=labelled)
+    data = loud_set(n=max(labelled, pairs, 240), labelled=labelled)
     if pairs:
         judged = as_pairs(loud_set(n=len(data)), pairs)
         data = replace(judged, labels=data.labels)
@@ -96,9 +99,26 @@ def test_the_size_suggests_a_member(labelled: int, pairs: int, name: str) -> Non
     assert suggested(data) == name
 
 
-def test_a_better_member_is_chosen(made: Made) -> None:
-    """A third of 240 labels is few enough to suggest a tight one, and what is quiet is learned by a loose one."""
-    assert made.choice.name in ("middle", "loose")
+def test_results_of_a_few_searches_suggest_what_few_images_do() -> None:
+    """Eleven of the same kind that lie side by side, five times: no more than five that were drawn at random."""
+    roots = np.sqrt(DATA.histograms)
+    near = np.argsort(-(roots[:5] @ roots.T), axis=1)[:, :11].ravel()
+    data = DATA.without(~np.isin(np.arange(len(DATA)), near))
+    assert data.has_label.sum() > 40
+    assert suggested(data) == STRAIGHT
+
+
+def test_a_group_of_many_counts_as_the_verdicts_that_it_took() -> None:
+    """Forty images, each judged with all others, are 780 pairs, and at most 80 verdicts."""
+    left, right = np.triu_indices(40, 1)
+    data = replace(DATA, labels=[None] * len(DATA), pairs=PairIndices(left, right, left % 2 == right % 2))
+    assert data.pair_independence <= 80 / 780
+
+
+def test_a_better_neighbour_is_chosen(made: Made) -> None:
+    """A third of 240 labels is few enough to suggest a tight one, and what is quiet is learned by a looser one."""
+    assert made.choice.name == "middle"
+    assert "loose" not in made.tried
     assert made.choice.compared[0]["name"] == suggested(DATA) == "tight"
     ahead = {one["name"]: one.get("difference", 0.0) for one in made.choice.compared}
     assert ahead[made.choice.name] > 0.02
@@ -146,7 +166,7 @@ def test_without_a_part_half_of_the_steps_are_taken_where_several_are_left_out()
 
 def test_too_little_to_leave_out_means_what_the_size_suggests() -> None:
     choice = choose(loud_set(n=5), [], config(), None)
-    assert (choice.name, choice.scores, choice.compared) == ("tight", [], [])
+    assert (choice.name, choice.scores, choice.compared) == (STRAIGHT, [], [])
 
 
 @pytest.mark.parametrize(

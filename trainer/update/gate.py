@@ -117,7 +117,7 @@ def compare(
         return Comparison(version, "not comparable", [], [], UNKNOWN_FORMER)
     seed = learned.config.seed
     before = [score(twin, data, out, seed) for twin, out in zip(twins, learned.parts, strict=True)]
-    found = {name: each for name in _MEASURES if (each := _measured(before, after, name)) is not None}
+    found = {name: each for name in _MEASURES if (each := _measured(before, after, name, data)) is not None}
     both = (twins[0], learned.choice.metrics[0]) if learned.choice.metrics else None
     note = None if found else NOT_MEASURED
     measures = [_measure(name, each) for name, each in found.items()]
@@ -136,8 +136,10 @@ def is_taken(comparison: Comparison, former: Former | None) -> bool:
     return former.data is not None and former.grown
 
 
-def _measured(before: Sequence[FoldScores], after: Sequence[FoldScores], name: Name) -> Difference | None:
-    found = difference(before, after, name)
+def _measured(
+    before: Sequence[FoldScores], after: Sequence[FoldScores], name: Name, data: LearningSet
+) -> Difference | None:
+    found = difference(before, after, name, data)
     return found if found is not None and found.count >= _LEAST[name] else None
 
 
