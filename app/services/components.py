@@ -28,8 +28,8 @@ _log = logging.getLogger(__name__)
 
 COMPONENTS = "components"  # kind of jobs
 
-# So many times as many images, and components are made again. Pictures come in the order of their folders: the first of a
-# thousand are of some of its kinds.
+# So many times as many images, and components are made again. Pictures come in the order of their folders: the first
+# ones of a thousand are of a part of the kinds.
 _FEW, _GROWTH_OF_FEW, _GROWTH = 3000, 1.5, 10.0
 _BLOCK_ROWS = 4096
 _SEED = 0
