@@ -125,6 +125,15 @@ def test_a_better_neighbour_is_chosen(made: Made) -> None:
     assert len(made.choice.scores) == len(made.choice.metrics) == 3
 
 
+def test_with_few_to_find_nothing_looser_is_tried(run: Run) -> None:
+    """What is held out of nine images a kind says nothing of what is nearest among many."""
+    data = replace(DATA, labels=[*DATA.labels[:96], *[None] * (len(DATA) - 96)])
+    assert suggested(data) == "tight"
+    assert {one["name"] for one in choose(data, folds(data), config(), run).compared} == {STRAIGHT, "tight", "middle"}
+    few = replace(DATA, labels=[*DATA.labels[:66], *[None] * (len(DATA) - 66)])
+    assert {one["name"] for one in choose(few, folds(few), config(), None).compared} == {STRAIGHT, "tight"}
+
+
 def test_pairs_are_chosen_by_too() -> None:
     data = as_pairs(loud_set(n=240), 600)
     choice = choose(data, folds(data), config(), None)
