@@ -41,8 +41,8 @@ _PAIRS: tuple[tuple[float, str], ...] = ((2000, STRAIGHT), (np.inf, "middle"))
 _FEW_LABELS = 20  # fewer than these, and pairs decide
 
 # A neighbour must be ahead of the suggested member by so many standard errors, and others are not tried, nor is a
-# looser one where fewer than K of a kind are held out: mprec@10 is then about how far kinds lie apart, and not, as among
-# the many images of a collection, about what is nearest. It speaks for a loose bend that loses up to eight points there.
+# looser one where fewer than K of a kind are held out: mprec@10 is then about how far kinds lie apart, and not, as in
+# a whole collection, about what is nearest. It speaks for a loose bend that loses up to eight points there.
 _STANDARD_ERRORS = 2.0
 
 _log = logging.getLogger(__name__)
