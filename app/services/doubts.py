@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LabelDoubt", "doubts"]
+__all__ = ["LabelDoubt", "doubts", "squared_distances"]
 
 _NEIGHBOURS = 10  # of an image that are asked what they are called
 _LEAST = 5  # with fewer nothing is doubted
@@ -33,7 +33,7 @@ def doubts(points: npt.NDArray[np.float32], labels: _Rows, judged: _Rows) -> lis
     named = np.flatnonzero(labels >= 0)
     if len(named) <= _LEAST:
         return []
-    distances = _squared_distances(points[named])
+    distances = squared_distances(points[named])
     distances[distances <= 1e-12 * distances.max(initial=0.0)] = np.inf  # copies, and an image with itself
     count = min(_NEIGHBOURS, len(named) - 1)
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :count]
@@ -58,7 +58,8 @@ def _doubt(image: int, near: _Rows, labels: _Rows) -> LabelDoubt | None:
     return LabelDoubt(image, int(near[labels[near] == label][0]), label, share)
 
 
-def _squared_distances(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def squared_distances(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    """Of all pairs of points (n, d), (n, n), nearly: from a matrix product, which takes no (n, n, d)."""
     centred = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
     squares = np.square(centred).sum(axis=1)
     distances: npt.NDArray[np.float64] = np.maximum(squares[:, None] + squares - 2 * centred @ centred.T, 0.0)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.services.doubts import LabelDoubt
+from app.services.doubts import LabelDoubt, squared_distances
 
 __all__ = ["Question", "View", "choose"]
 
@@ -113,13 +113,13 @@ def _question(pairs: _Pairs, at: int) -> Question:
 
 def _open_pairs(active: View, other: View | None, judged: _Rows, named: _Mask) -> _Pairs:
     """Of each image the most doubtful pairs, and the most disputed ones."""
-    ours = _squared_distances(active.points)
+    ours = squared_distances(active.points)
     is_closed = ours <= 1e-12 * ours.max(initial=0.0)  # copies, and an image with itself; up to rounding
     is_closed |= named[:, None] & named
     is_closed[judged[:, 0], judged[:, 1]] = is_closed[judged[:, 1], judged[:, 0]] = True
     rows = _cheapest(np.where(is_closed, np.inf, np.abs(_margin(ours, active.doubt))))
     if other is not None:
-        theirs = _squared_distances(other.points)
+        theirs = squared_distances(other.points)
         disputed = ((ours < active.b) != (theirs < other.b)) & ~is_closed
         rows = np.unique(
             np.concatenate([rows, _cheapest(np.where(disputed, -_sureness(ours, theirs, active, other), np.inf))]),
@@ -178,14 +178,6 @@ def _cheapest(cost: _Floats) -> _Rows:
     rows = np.column_stack([np.repeat(np.arange(n), count), partners.ravel()])
     finite = np.isfinite(cost[rows[:, 0], rows[:, 1]])
     return np.unique(np.sort(rows[finite], axis=1), axis=0)
-
-
-def _squared_distances(points: npt.NDArray[np.float32]) -> _Floats:
-    """Of all pairs, (n, n), nearly: from a matrix product, which takes no (n, n, d)."""
-    centred = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
-    squares = np.square(centred).sum(axis=1)
-    distances: _Floats = np.maximum(squares[:, None] + squares - 2 * centred @ centred.T, 0.0)
-    return distances
 
 
 def _between(points: npt.NDArray[np.float32], rows: _Rows) -> _Floats:
