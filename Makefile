@@ -31,10 +31,11 @@ demo: $(INSTALLED)
 	$(BIN)/python -m demo $(if $(IMAGES),--images "$(IMAGES)") $(if $(PORT),--port $(PORT))
 
 # A file's tests stay together: they share what is expensive to make. Three processes on two cores, as they often wait for
-# services and browsers that they start. Before them, one core checks while the other one may fetch a browser.
+# services and browsers that they start. One that dies ends the run, which else waits for it for ever. Before them, one core
+# checks while the other one may fetch a browser.
 test: $(INSTALLED)
 	$(MAKE) --jobs=2 check browser
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --max-worker-restart 0
 
 browser: $(INSTALLED)
 	$(BIN)/python -m benchmarks.chromium

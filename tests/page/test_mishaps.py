@@ -115,11 +115,13 @@ def test_a_dialog_stays_while_one_works_in_it_and_goes_with_its_view(open_page: 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_without_storage(open_page: Open, service: str) -> None:
+def test_without_storage(open_page: Open, empty_service: str, prepared: Prepared) -> None:
     """As with all cookies blocked."""
-    page = open_page()
+    for path, _ in prepared.others[:3]:
+        httpx.post(f"{empty_service}/v1/images", files={"file": path.read_bytes()}).raise_for_status()
+    page = open_page(url=empty_service)
     page.add_init_script(_NO_STORAGE)
-    page.goto(f"{service}/#/teach")
+    page.goto(f"{empty_service}/#/teach")
     page.reload()
     expect(page.get_by_role("group", name="Two pictures")).to_be_visible()
     page.keyboard.press("s")

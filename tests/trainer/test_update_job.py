@@ -3,6 +3,8 @@
 import io
 import json
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +15,7 @@ import trainer.update.telling as telling
 from app.client import Samekind
 from tests.app.clients import Answer, canned, problem
 from tests.app.test_serve import serving
+from tests.conftest import ROOT
 from trainer.errors import BadDataset, ServiceTrouble
 from trainer.update.job import Whose, do_job
 from trainer.update.once import learn_once
@@ -150,16 +153,12 @@ def test_what_goes_wrong_is_told_in_words(
 
 @pytest.mark.parametrize(("whose", "state"), [("watch", "waiting"), ("person", "cancelled"), ("service", "running")])
 def test_a_signal_ends_it_and_the_job_is_for_others_or_nobody(
-    service: Service, client: Samekind, lease: Lease, whose: Whose, state: str
+    service: Service, client: Samekind, whose: Whose, state: str
 ) -> None:
-    def update(_client: Samekind, _reporter: Reporter) -> Outcome:
-        signal.raise_signal(signal.SIGTERM)
-        raise AssertionError
-
-    with ending_at_signals(lambda number: 100 + number), pytest.raises(SystemExit) as ended:
-        do_job(service, lease, update, quiet(), whose)
-    assert ended.value.code == 100 + signal.SIGTERM
-    assert client.job(lease.job_id).state == state
+    command = [sys.executable, "-m", "tests.trainer.signalled", service.url, whose]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    assert ended.returncode == 100 + signal.SIGTERM, ended.stderr
+    assert client.job(ended.stdout).state == state
 
 
 def test_one_by_hand_makes_and_does_a_job(service: Service, client: Samekind) -> None:
