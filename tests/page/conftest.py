@@ -119,7 +119,8 @@ def prepare(folder: Path, chosen: list[tuple[Path, str]]) -> None:
     with (folder / "train.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("path", "label"), *chosen])
     run("trainer", "train", folder / "train.csv", "--out", folder / "run", "--method", "nml-deep")
-    run("app.cli", "ingest", folder / "images.csv", "--data-dir", folder / "data")
+    failures = ("--failures", folder / "failures.csv")
+    run("app.cli", "ingest", folder / "images.csv", "--data-dir", folder / "data", *failures)
 
 
 def run(program: str, *arguments: Any) -> None:
