@@ -22,7 +22,7 @@ from trainer.learning_set import LearningSet, Mask
 from trainer.ranks import ALONE, Ranks
 from trainer.run import Run
 from trainer.sampling import PairIndices
-from trainer.scores import Difference, FoldScores, K, difference, score
+from trainer.scores import Difference, FoldScores, K, difference, score, similar_others
 from trainer.training_data import TrainingData
 
 __all__ = ["Choice", "choose", "data_for", "family", "forget_tries", "measures", "shortened", "suggested"]
@@ -99,10 +99,10 @@ def choose(
     if not usable:
         return Choice(first, [], [], [])
     tries = _Tries(run, data, usable, config, ranks)
-    places = {name: place for place, name in enumerate(members)}
-    farthest = places[first] + _has_many_to_find(data, usable)
-    names = [name for name, place in places.items() if places[first] - 1 <= place <= farthest]
-    names.sort(key=lambda name: name != first)
+    order = list(members)
+    place = order.index(first)
+    looser = order[place + 1 : place + 2] if _has_many_to_find(data, usable) else []
+    names = [first, *order[max(place - 1, 0) : place], *looser]
     for step, name in enumerate(names):
         at(f"validation: {name}", step / len(names))
         if step and not tries.affordable(members[name], len(usable)):
@@ -115,11 +115,8 @@ def choose(
 
 def _has_many_to_find(data: LearningSet, parts: Sequence[Mask]) -> bool:
     """Whether half of the labelled images that are out have K others of their label to find, or more."""
-    others: list[int] = []
-    for out in parts:
-        _, kind, counts = np.unique(data.numbers[out & data.has_label], return_inverse=True, return_counts=True)
-        others += (counts[kind] - 1).tolist()
-    return bool(others) and float(np.median(others)) >= K
+    found = np.concatenate([similar_others(data.numbers[out & data.has_label]) for out in parts])
+    return len(found) > 0 and float(np.median(found)) >= K
 
 
 def data_for(data: LearningSet, member: TrainConfig) -> TrainingData:
@@ -207,16 +204,14 @@ class _Tries:
         return Choice(name, scores[name], metrics if len(metrics) == count else [], compared)
 
 
-def _main(
-    before: Sequence[FoldScores], after: Sequence[FoldScores], data: LearningSet | None = None
-) -> Difference | None:
+def _main(before: Sequence[FoldScores], after: Sequence[FoldScores], data: LearningSet) -> Difference | None:
     """The measure that members are chosen by: retrieval where there are queries, else verdicts."""
     return difference(before, after, "mprec_at_10", data) or difference(before, after, "pair_auc", data)
 
 
 def _best(first: str, tried: Mapping[str, list[FoldScores]], data: LearningSet) -> tuple[str, list[dict[str, Any]]]:
     best, most = first, 0.0
-    base = _main(tried[first], tried[first])
+    base = _main(tried[first], tried[first], data)
     compared: list[dict[str, Any]] = [{"name": first, "score": base.after if base else None}]
     for name, scores in tried.items():
         if name == first or (found := _main(tried[first], scores, data)) is None:

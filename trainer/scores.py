@@ -18,7 +18,7 @@ from trainer.learning_set import LearningSet, Mask
 from trainer.membership import Membership
 from trainer.sampling import Labels, PairIndices, are_similar, draw_pairs, generator
 
-__all__ = ["Difference", "FoldScores", "K", "Values", "calibration_of", "difference", "score"]
+__all__ = ["Difference", "FoldScores", "K", "Values", "calibration_of", "difference", "score", "similar_others"]
 
 K = 10
 _PAIRS = 5000  # of images with a label, for the calibration; more change its third digit
@@ -154,7 +154,7 @@ def _precisions(embeddings: npt.NDArray[np.float32], outside: LearningSet) -> tu
         return np.empty(0), np.empty(0), []
     labels = [str(outside.labels[row]) for row in rows]
     known: Labels | Membership = Membership.of(labels) if outside.has_several else outside.numbers[rows]
-    others = _others(known)
+    others = similar_others(known)
     nearest = nearest_others(embeddings[rows], K)
     asked = np.flatnonzero(others)
     right = np.cumsum(are_similar(known, nearest[asked], np.repeat(asked[:, None], nearest.shape[1], 1)), axis=1)
@@ -163,7 +163,7 @@ def _precisions(embeddings: npt.NDArray[np.float32], outside: LearningSet) -> tu
     return right[np.arange(len(asked)), k - 1] / k, weights, [labels[i] for i in asked]
 
 
-def _others(known: Labels | Membership) -> npt.NDArray[np.int64]:
+def similar_others(known: Labels | Membership) -> npt.NDArray[np.int64]:
     """How many others are similar to each, (r,)."""
     if isinstance(known, Membership):
         matrix = known.matrix.astype(np.float32)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LabelDoubt", "doubts", "squared_distances"]
+__all__ = ["LabelDoubt", "are_copies", "doubts", "squared_distances"]
 
 _NEIGHBOURS = 10  # of an image that are asked what they are called
 _LEAST = 5  # with fewer nothing is doubted
@@ -34,15 +34,15 @@ def doubts(points: npt.NDArray[np.float32], labels: _Rows, judged: _Rows) -> lis
     if len(named) <= _LEAST:
         return []
     distances = squared_distances(points[named])
-    distances[distances <= 1e-12 * distances.max(initial=0.0)] = np.inf  # copies, and an image with itself
+    distances[are_copies(distances)] = np.inf
     count = min(_NEIGHBOURS, len(named) - 1)
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :count]
-    answers = {(int(left), int(right)) for pair in judged for left, right in (pair, pair[::-1])}
+    answered = {(int(one), int(labels[other])) for pair in judged for one, other in (pair, pair[::-1])}
     found = [
         doubt
         for row, near in enumerate(nearest)
         if (doubt := _doubt(int(named[row]), named[near[np.isfinite(distances[row, near])]], labels)) is not None
-        and not any((doubt.image, other) in answers for other in np.flatnonzero(labels == doubt.label).tolist())
+        and (doubt.image, doubt.label) not in answered
     ]
     return sorted(found, key=lambda doubt: -doubt.share)
 
@@ -64,3 +64,9 @@ def squared_distances(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float64
     squares = np.square(centred).sum(axis=1)
     distances: npt.NDArray[np.float64] = np.maximum(squares[:, None] + squares - 2 * centred @ centred.T, 0.0)
     return distances
+
+
+def are_copies(squared_distances: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Of all pairs (n, n), whether the two are at distance 0, up to rounding: copies, and an image with itself."""
+    copies: npt.NDArray[np.bool_] = squared_distances <= 1e-12 * squared_distances.max(initial=0.0)
+    return copies

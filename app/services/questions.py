@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.services.doubts import LabelDoubt, squared_distances
+from app.services.doubts import LabelDoubt, are_copies, squared_distances
 
 __all__ = ["Question", "View", "choose"]
 
@@ -89,7 +89,7 @@ def choose(
     points = _narrowed((active.points - active.points.mean(axis=0)).astype(np.float32))
     middles = ((points[pairs.rows[:, 0]] + points[pairs.rows[:, 1]]) / 2).astype(np.float32)  # (m, d)
     others = [_question(pairs, at) for at in _spread(pairs, rank, middles, len(points), count)]
-    return _mixed(others, [_label_question(active, doubt) for doubt in doubted], count)
+    return _mixed(others, [_label_question(active, doubt) for doubt in doubted[:count]], count)
 
 
 def _label_question(active: View, doubt: LabelDoubt) -> Question:
@@ -114,8 +114,7 @@ def _question(pairs: _Pairs, at: int) -> Question:
 def _open_pairs(active: View, other: View | None, judged: _Rows, named: _Mask) -> _Pairs:
     """Of each image the most doubtful pairs, and the most disputed ones."""
     ours = squared_distances(active.points)
-    is_closed = ours <= 1e-12 * ours.max(initial=0.0)  # copies, and an image with itself; up to rounding
-    is_closed |= named[:, None] & named
+    is_closed = are_copies(ours) | (named[:, None] & named)
     is_closed[judged[:, 0], judged[:, 1]] = is_closed[judged[:, 1], judged[:, 0]] = True
     rows = _cheapest(np.where(is_closed, np.inf, np.abs(_margin(ours, active.doubt))))
     if other is not None:

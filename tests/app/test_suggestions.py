@@ -205,7 +205,7 @@ def test_every_suggestion_can_teach(start: Start, draw: Draw) -> None:
     """With a category on both sides a verdict would only repeat what these say."""
     with start() as client:
         add_images(client, draw, *["cups", "hats"] * 5)
-        named = {name for name, category in zip(NAMES, ["cups", "hats"] * 5, strict=False) if category}
+        named = set(NAMES[:10])
         found = suggested(client, 100)
         assert found
         for each in found:
